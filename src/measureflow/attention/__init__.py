@@ -1,0 +1,39 @@
+"""The velocity field: scores, normalisers, and attention made of them."""
+
+from measureflow.attention.closed_forms import Affine, closed_form
+from measureflow.attention.field import (
+    Against,
+    Attention,
+    Field,
+    Masked,
+    MultiHead,
+    Relative,
+    Sum,
+    TimeDependent,
+)
+from measureflow.attention.matrix import Matrix
+from measureflow.attention.normalisers import (
+    Exp,
+    GumbelSoftmax,
+    Hardmax,
+    Identity,
+    Linear,
+    Normaliser,
+    NormMax,
+    ReLU,
+    Sigmoid,
+    Softmax,
+    SoftmaxExpansion,
+    Sparsemax,
+    TopK,
+)
+from measureflow.attention.scores import DotProduct, NegativeSquaredDistance, Score
+from measureflow.attention.sinkhorn import Sinkhorn
+
+__all__ = [
+    "Attention", "Field", "MultiHead", "Masked", "Relative", "Against", "Sum", "TimeDependent",
+    "Score", "DotProduct", "NegativeSquaredDistance",
+    "Normaliser", "Softmax", "Hardmax", "Linear", "Sparsemax", "NormMax", "TopK", "GumbelSoftmax", "Sinkhorn",
+    "Sigmoid", "ReLU", "Exp", "Identity", "SoftmaxExpansion",
+    "Matrix", "Affine", "closed_form",
+]  # fmt: skip

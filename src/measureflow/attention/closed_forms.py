@@ -1,0 +1,121 @@
+r"""Attention fields that are affine on a Gaussian, x -> M x + c [Castin 2025, section 4].
+
+Each entry gives M and c for the identity value; a field with value matrix V has V M and V c. A Gaussian then
+stays Gaussian, with mean' = M mean + c and covariance' = M S + S M^T.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from measureflow.attention.normalisers import Identity, Normaliser, Softmax, SoftmaxExpansion
+from measureflow.attention.scores import DotProduct, NegativeSquaredDistance, Score
+from measureflow.attention.sinkhorn import Sinkhorn
+from measureflow.measures import Gaussian
+from measureflow.measures.gaussian import matrix_sqrt
+
+
+class Affine(NamedTuple):
+    r"""The field :math:`x \mapsto M x + c`, M of shape (\*b, d, d) and c (\*b, d)."""
+
+    M: Tensor
+    c: Tensor
+
+    def at(self, x: Tensor) -> Tensor:
+        r"""Its values at points x (\*b, n, d)."""
+        return x @ self.M.mT + self.c[..., None, :]
+
+
+def closed_form(score: Score, normaliser: Normaliser, mu: Gaussian) -> Affine:
+    """The affine field of a score and a normaliser on a Gaussian, where one exists."""
+    for (score_type, normaliser_type), form in CLOSED_FORMS.items():
+        if type(score) is score_type and type(normaliser) is normaliser_type:
+            return form(score, normaliser, mu.mean, mu.covariance)
+    known = ", ".join(f"{s.__name__} with {n.__name__}" for s, n in CLOSED_FORMS)
+    raise ValueError(
+        f"{type(score).__name__} with {type(normaliser).__name__} is not affine on a Gaussian and has no closed "
+        f"form; those that have one: {known}. Sample the Gaussian to flow it as particles."
+    )
+
+
+def _matrices(score: Score, S: Tensor) -> tuple[Tensor, Tensor]:
+    d = S.shape[-1]
+    return score.Q.dense(d, S), score.K.dense(d, S)
+
+
+def _times(M: Tensor, v: Tensor) -> Tensor:
+    return (M @ v[..., None]).squeeze(-1)
+
+
+def dot_softmax(score: DotProduct, normaliser: Softmax, alpha: Tensor, S: Tensor) -> Affine:
+    r""":math:`\Gamma(x) = \alpha + \gamma \Sigma A x` [Lemma 4.1]."""
+    Q, K = _matrices(score, S)
+    M = normaliser.gamma * S @ K.mT @ Q
+    return Affine(M, alpha.expand(M.shape[:-1]))
+
+
+def dot_identity(score: DotProduct, normaliser: Identity, alpha: Tensor, S: Tensor) -> Affine:
+    r""":math:`\Gamma(x) = (\Sigma + \alpha\alpha^\top) A x` [section 2.2]."""
+    Q, K = _matrices(score, S)
+    M = (S + alpha[..., None] * alpha[..., None, :]) @ K.mT @ Q
+    return Affine(M, torch.zeros_like(M[..., 0]))
+
+
+def dot_expansion(score: DotProduct, normaliser: SoftmaxExpansion, alpha: Tensor, S: Tensor) -> Affine:
+    r""":math:`\Gamma(x) = \alpha/\varepsilon + \Sigma A x` [section 2.2]."""
+    Q, K = _matrices(score, S)
+    M = S @ K.mT @ Q
+    return Affine(M, (alpha / normaliser.epsilon).expand(M.shape[:-1]))
+
+
+def distance_softmax(score: NegativeSquaredDistance, normaliser: Softmax, alpha: Tensor, S: Tensor) -> Affine:
+    r""":math:`\Gamma(x) = (I + 2\gamma \Sigma K^\top K)^{-1}(\alpha + 2\gamma \Sigma K^\top Q x)` [Lemma 4.10].
+
+    Multiplied through by Sigma, so that a covariance of low rank needs no inverse.
+    """
+    Q, K = _matrices(score, S)
+    eye = torch.eye(S.shape[-1], dtype=S.dtype, device=S.device)
+    left = eye + 2 * normaliser.gamma * S @ K.mT @ K
+    M = torch.linalg.solve(left, 2 * normaliser.gamma * S @ K.mT @ Q)
+    return Affine(M, torch.linalg.solve(left, alpha.expand(M.shape[:-1])[..., None]).squeeze(-1))
+
+
+def dot_sinkhorn(score: DotProduct, normaliser: Sinkhorn, alpha: Tensor, S: Tensor) -> Affine:
+    return _sinkhorn(score, normaliser.epsilon, alpha, S)
+
+
+def distance_sinkhorn(score: NegativeSquaredDistance, normaliser: Sinkhorn, alpha: Tensor, S: Tensor) -> Affine:
+    """As for the dot product at half of epsilon: minus the squared distance has twice the dot product in it."""
+    return _sinkhorn(score, normaliser.epsilon / 2, alpha, S)
+
+
+def _sinkhorn(score: Score, epsilon: float, alpha: Tensor, S: Tensor) -> Affine:
+    r""":math:`\Gamma(x) = \alpha + M(x - \alpha)`, :math:`M = A^{-\top}\Sigma^{-1}C` [Lemma 4.14], without inverses.
+
+    With :math:`P = \Sigma^{1/2} A \Sigma^{1/2}`, :math:`N = P^\top P` and
+    :math:`f(N) = ((N + \varepsilon^2/4)^{1/2} + \varepsilon/2)^{-1}` one finds
+    :math:`M = \Sigma A\, (I - \Sigma^{1/2} f(N)^2 \Sigma^{1/2} A^\top \Sigma A)/\varepsilon`, which needs neither A
+    nor Sigma to be invertible.
+    """
+    Q, K = _matrices(score, S)
+    A, root = K.mT @ Q, matrix_sqrt(S)
+    P = root @ A @ root
+    values, vectors = torch.linalg.eigh(P.mT @ P)
+    f = 1 / ((values.clamp_min(0) + epsilon**2 / 4).sqrt() + epsilon / 2)
+    middle = root @ (vectors * (f * f)[..., None, :]) @ vectors.mT @ root
+    eye = torch.eye(S.shape[-1], dtype=S.dtype, device=S.device)
+    M = S @ A @ (eye - middle @ A.mT @ S @ A) / epsilon
+    return Affine(M, alpha - _times(M, alpha))
+
+
+CLOSED_FORMS = {
+    (DotProduct, Softmax): dot_softmax,
+    (DotProduct, Identity): dot_identity,
+    (DotProduct, SoftmaxExpansion): dot_expansion,
+    (NegativeSquaredDistance, Softmax): distance_softmax,
+    (DotProduct, Sinkhorn): dot_sinkhorn,
+    (NegativeSquaredDistance, Sinkhorn): distance_sinkhorn,
+}

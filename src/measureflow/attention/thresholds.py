@@ -1,0 +1,77 @@
+"""Where a row of scores is cut: the one number that Sparsemax, NormMax and TopK each look for."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+MAX_STEPS = 100  # Newton's method below needs about five; this only bounds a broken input
+
+
+def norm_threshold(logits: Tensor, weights: Tensor | None, q: float) -> Tensor:
+    r"""The tau with :math:`\|(s - \tau)_+\|_{q,w} = (\sum_j w_j (s_j - \tau)_+^q)^{1/q} = 1`, of shape (\*b, n, 1).
+
+    The left side is convex and decreasing in tau, so Newton's method started below the root climbs to it and
+    never passes it. The last step is taken with the graph on, which gives tau its exact derivative.
+    """
+    with torch.no_grad():
+        tau = _climb(logits, weights, q)
+    if not (torch.is_grad_enabled() and (logits.requires_grad or (weights is not None and weights.requires_grad))):
+        return tau
+    above = (logits - tau).clamp_min(0)
+    slope = _sum(weights, _power(above.detach(), q - 1) * (above.detach() > 0)) * q
+    return tau + (_sum(weights, _power(above, q)) - 1) / slope.detach()
+
+
+def _climb(logits: Tensor, weights: Tensor | None, q: float) -> Tensor:
+    tau, rounding = _start(logits, weights, q), 4 * torch.finfo(logits.dtype).eps
+    for _ in range(MAX_STEPS):
+        above = (logits - tau).clamp_min(0)
+        if q == 1:
+            step = (_sum(weights, above) - 1) / _sum(weights, above > 0)
+        else:
+            power = _power(above, q - 1)
+            slope = _sum(weights, power)
+            norm = _sum(weights, power.mul_(above))
+            step = (norm.pow(1 / q) - 1) * norm.pow(1 - 1 / q) / slope
+        tau = tau + step.clamp_min(0)
+        if not (step > rounding * tau.abs().clamp_min(1)).any():
+            break
+    return tau
+
+
+def _start(logits: Tensor, weights: Tensor | None, q: float) -> Tensor:
+    """A point below the root: there the best key alone already has norm one."""
+    if weights is None:
+        return logits.amax(-1, keepdim=True) - 1
+    seen = torch.where(weights > 0, logits, -torch.inf)
+    best, key = seen.max(-1, keepdim=True)
+    mass = weights.expand_as(logits).gather(-1, key)
+    return best - mass.pow(-1 / q)
+
+
+def _sum(weights: Tensor | None, values: Tensor) -> Tensor:
+    if weights is None:
+        return values.sum(-1, keepdim=True)
+    return (weights * values).sum(-1, keepdim=True)
+
+
+def _power(values: Tensor, exponent: float) -> Tensor:
+    """Powers, by the cheap road where there is one."""
+    if exponent == 1:
+        return values.clone()
+    return values.square() if exponent == 2 else values.pow(exponent)
+
+
+def mass_threshold(scores: Tensor, weights: Tensor, k: float) -> Tensor:
+    """The score at which the best keys first reach mass k, of shape (*b, n, 1)."""
+    if (weights.sum(-1) < k * (1 - 1e-6)).any():
+        total = float(weights.sum(-1).min())
+        raise ValueError(
+            f"k={k:g} asks for more mass than the keys have ({total:g}); on a probability measure k is a fraction "
+            "of the mass, for k of n points give the measure weights of one"
+        )
+    ordered, order = scores.sort(-1, descending=True)
+    filled = weights.gather(-1, order).cumsum(-1)
+    reached = (filled < k * (1 - 1e-9)).sum(-1, keepdim=True).clamp_max(scores.shape[-1] - 1)
+    return ordered.gather(-1, reached)

@@ -1,0 +1,23 @@
+"""Integration: a transformer's layers push a measure along the field."""
+
+from measureflow.flows.adaptive import Dopri5, dopri5
+from measureflow.flows.diagnostics import (
+    cluster_count,
+    entropy,
+    interaction_energy,
+    numerical_rank,
+    support_radius,
+)
+from measureflow.flows.integrate import integrate
+from measureflow.flows.methods import RungeKutta, euler, heun, rk4
+from measureflow.flows.schedules import NoFlow, Uniform, Unit
+from measureflow.flows.sphere import OnSphere, Tangent
+from measureflow.flows.trajectory import Trajectory
+
+__all__ = [
+    "integrate", "Trajectory",
+    "Uniform", "Unit", "NoFlow",
+    "euler", "heun", "rk4", "dopri5", "Dopri5", "RungeKutta",
+    "OnSphere", "Tangent",
+    "entropy", "interaction_energy", "numerical_rank", "cluster_count", "support_radius",
+]  # fmt: skip
