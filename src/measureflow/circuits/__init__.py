@@ -1,0 +1,1 @@
+"""Transformers with hand-set weights."""

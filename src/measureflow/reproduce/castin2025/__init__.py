@@ -1,0 +1,3 @@
+"""Castin 2025: its tables and figures."""
+
+ARTEFACTS: tuple[str, ...] = ()

@@ -1,0 +1,3 @@
+"""Clarkson 2025: its tables and figures."""
+
+ARTEFACTS: tuple[str, ...] = ()

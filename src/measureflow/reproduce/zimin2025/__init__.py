@@ -1,0 +1,3 @@
+"""Zimin 2025: its tables and figures."""
+
+ARTEFACTS: tuple[str, ...] = ()
