@@ -1,0 +1,70 @@
+# Every target sets itself up: `make test` in a fresh clone needs only Python 3.11, make and the package registry.
+
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+BIN := .venv/bin
+STAMP := .venv/.measureflow-ready
+
+# More words for pip when it fetches torch, e.g. TORCH_PIP_ARGS="--find-links wheels" for a CPU-only build.
+TORCH_PIP_ARGS ?=
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+
+# Two pytest workers share the cores: one BLAS thread each, and a numba pool a test may still use two of.
+TEST_ENV := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 NUMBA_NUM_THREADS=2 MPLBACKEND=Agg
+PYTEST_ARGS ?= -n 2
+BENCH ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test lint format bench docs lock clean
+
+help:  ## say what each target does
+	@echo "measureflow: type 'make' and one of"
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
+
+setup: $(STAMP)  ## build .venv from requirements.lock (the other targets do this by themselves)
+
+# torch comes after the lock, so that what it asks for is already there, pinned and hashed.
+$(STAMP): pyproject.toml requirements.lock
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' \
+	  || { echo "The lock is for Python 3.11; say where it is: make setup PYTHON=/path/to/python3.11"; exit 1; }
+	@test -x $(BIN)/python || { echo "Making .venv"; $(PYTHON) -m venv .venv; }
+	@echo "Installing the pinned packages (a few minutes the first time)"
+	@$(PIP) --require-hashes --no-deps -r requirements.lock
+	@$(PIP) $(TORCH_PIP_ARGS) torch==2.13.0
+	@$(PIP) --no-deps --no-build-isolation --editable .
+	@touch $@
+
+demo: setup  ## cluster a bundled data set along an attention flow, and save a picture
+	@$(BIN)/python examples/demo.py
+
+test: setup  ## check the import arrows and run every test
+	@$(BIN)/lint-imports --no-logo --no-cache
+	@$(TEST_ENV) $(BIN)/python -m pytest $(PYTEST_ARGS)
+
+lint: setup  ## style, formatting, types, import arrows
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/pyright
+	@$(BIN)/lint-imports --no-logo --no-cache
+
+format: setup  ## rewrite the code in the one agreed format
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+bench: setup  ## time ourselves against our peers; BENCH="transport ..." chooses
+	@$(BIN)/python benchmarks/run.py $(BENCH)
+
+docs: setup  ## build the documentation into docs/_build/html, warnings being errors
+	@MPLBACKEND=Agg $(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
+	@echo "Open docs/_build/html/index.html"
+
+# torch's own accelerator packages are stripped with it; pip-compile's closing warning is about the two left out on purpose.
+lock: setup  ## work out requirements.lock again from requirements.in (LOCK_ARGS=--upgrade for newer versions)
+	@CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/pip-compile --quiet --generate-hashes --strip-extras \
+	  --no-emit-index-url --no-emit-find-links --no-emit-trusted-host --no-emit-options \
+	  --unsafe-package torch --unsafe-package pip $(LOCK_ARGS) --output-file requirements.lock requirements.in
+	@awk '/^# WARNING/ {exit} /^[^ #]/ {skip = /^(torch==|triton|nvidia-|cuda-)/} !skip' requirements.lock > requirements.lock.new
+	@mv requirements.lock.new requirements.lock
+
+clean:  ## remove what the other targets made, except .venv
+	@rm -rf build dist out docs/_build docs/gallery docs/api/generated .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	@find src tests benchmarks examples -name __pycache__ -type d -prune -exec rm -rf {} +
