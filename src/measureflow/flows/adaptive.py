@@ -29,12 +29,16 @@ ERROR = tuple(five - four for five, four in zip(STAGES.b, FOURTH, strict=True))
 
 
 @dataclass
-class Progress:
-    """Where each trajectory stands while its own steps run."""
+class Run:
+    """Where each trajectory stands: its state and slope, its clock, and the next time it is asked for."""
 
-    h: Tensor | None = None  # the step each trajectory would like next
-    blow_up: Tensor | None = None  # the time it left for infinity, inf while it has not
-    at_gate: Tensor | None = None  # log size and log speed when half-way to the limit, to tell blow-up from growth
+    y: Tensor  # (*b, D)
+    slope: Tensor
+    now: Tensor  # (*b)
+    h: Tensor  # the step it would like next
+    layer: Tensor  # index of the next time asked for
+    blow_up: Tensor  # when it left for infinity: inf while it has not, -1 if that takes infinite time
+    gate: Tensor  # (*b, 2) log size and log speed half-way to the limit, to tell blow-up from growth
 
 
 @dataclass(frozen=True)
@@ -44,7 +48,7 @@ class Dopri5:
     A trajectory whose size :math:`|y|` passes ``limit`` is stopped there: `Trajectory.blow_up_time` gives the time
     :math:`t + |y|/((p-1)\,|y|')` at which a growth :math:`|y|' \sim |y|^p` with p > 1 reaches infinity, p being
     measured over the last half of the way. Growth with p near 1 is exponential: it diverges too, but in infinite
-    time, and is reported by `Trajectory.divergence`.
+    time, and `Trajectory.divergence` says so.
     """
 
     rtol: float = 1e-8
@@ -54,73 +58,93 @@ class Dopri5:
     name: str = "dopri5"
     order: int = 5
 
-    def advance(self, f: Slope, y: Tensor, t: Tensor, h: Tensor, progress: Progress, shared: bool) -> Tensor:
-        """The state h later; h may differ over the batch, and ``shared`` makes all trajectories step together."""
-        end, now = t + h, t.clone()
-        progress.h = self._first_step(f, y, t, h) if progress.h is None else progress.h
-        slope = f(y, self._clock(now, shared))
-        active = self._active(now, end, progress)
+    def solve(self, f: Slope, y: Tensor, times: Tensor, shared: bool = False) -> tuple[Tensor, Tensor]:
+        r"""States (L, \*b, D) at increasing ``times`` (L, \*b), the first being that of ``y``, and the blow-up times (\*b).
+
+        Each trajectory goes from one asked time to the next at its own pace. ``shared`` makes them all step
+        together, for fields that depend on time. A trajectory that blew up keeps its last finite state.
+        """
+        out = y.expand(len(times), *y.shape).clone()
+        run = self._start(f, y, times, shared)
         for _ in range(self.max_steps):
+            active = (run.layer < len(times)) & torch.isinf(run.blow_up)
             if not active.any():
-                return y
-            step = torch.where(active, torch.minimum(progress.h, end - now), 0.0)
-            new, new_slope, error = self._try(f, y, slope, now, step, shared)
-            if shared:
-                error = error.max().expand_as(error)
-            finite = torch.isfinite(error)
-            taken = active & finite & (error <= 1)
-            factor = torch.where(finite, 0.9 * error.clamp_min(1e-10) ** -0.2, 0.1).clamp(0.1, 5.0)
-            clipped = taken & (step < progress.h)  # a step cut short by the end says little about the next
-            progress.h = torch.where(active, torch.where(clipped, progress.h, step * factor), progress.h)
-            now = torch.where(taken, torch.where(step == end - now, end, now + step), now)
-            y = torch.where(taken[..., None], new, y)
-            slope = torch.where(taken[..., None], new_slope, slope)
-            self._watch(y, slope, now, progress, taken)
-            active = self._active(now, end, progress)
-            if (active & (progress.h <= 1e-14 * now.abs().clamp_min(1e-3))).any():
-                raise RuntimeError("dopri5 needs steps below rounding: the field is not smooth, or limit is too high")
+                return self._fill(out, run), run.blow_up
+            arrived = self._step(f, run, times, active, shared)
+            if arrived.any():
+                where = arrived.nonzero(as_tuple=True)
+                out[(run.layer[where], *where)] = run.y[where]
+                run.layer = run.layer + arrived
         raise RuntimeError(f"dopri5 did not reach the end in max_steps={self.max_steps} steps: loosen rtol")
 
-    def _try(self, f: Slope, y: Tensor, slope: Tensor, now: Tensor, step: Tensor, shared: bool):
-        s, k = spread(step, y), [slope]
-        point = y
+    def _start(self, f: Slope, y: Tensor, times: Tensor, shared: bool) -> Run:
+        if not y.dtype == torch.float64 and self.rtol < 1e-6:
+            raise ValueError(f"rtol={self.rtol:g} is finer than {y.dtype} can hold: use float64 or rtol >= 1e-6")
+        if shared and (times != times.flatten(1)[:, :1].reshape(-1, *[1] * (times.ndim - 1))).any():
+            raise ValueError("schedule must be the same for the whole batch when the field depends on time")
+        slope = f(y, self._clock(times[0], shared))
+        guess = 0.01 * (norm(y) + self.atol) / norm(slope).clamp_min(1e-300)  # a hundredth of the state's own time
+        h = torch.minimum(guess, (times[-1] - times[0]).abs()).clamp_min(1e-12)
+        layer = torch.ones_like(times[0], dtype=torch.long)
+        blow_up, gate = torch.full_like(h, torch.inf), torch.full_like(y[..., :2], torch.nan)
+        return Run(y, slope, times[0].clone(), h, layer, blow_up, gate.expand(*h.shape, 2))
+
+    def _step(self, f: Slope, run: Run, times: Tensor, active: Tensor, shared: bool) -> Tensor:
+        """Try one step of every active trajectory; True for those that arrived at the time they were asked for."""
+        asked = times.gather(0, run.layer.clamp_max(len(times) - 1)[None])[0]
+        h = run.h.min().expand_as(run.h) if shared else run.h
+        step = torch.where(active, torch.minimum(h, asked - run.now), 0.0)
+        new, slope, error = self._try(f, run, step, shared)
+        error = error.max().expand_as(error) if shared else error
+        finite = torch.isfinite(error)
+        taken = active & finite & (error <= 1)
+        factor = torch.where(finite, 0.9 * error.clamp_min(1e-10) ** -0.2, 0.1).clamp(0.1, 5.0)
+        cut = taken & (step < h)  # a step cut short by the time asked for says little about the next
+        run.h = torch.where(active, torch.where(cut, torch.maximum(h, step * factor), step * factor), run.h)
+        arrived = taken & (step == asked - run.now)
+        run.now = torch.where(arrived, asked, torch.where(taken, run.now + step, run.now))
+        run.y = torch.where(taken[..., None], new, run.y)
+        run.slope = torch.where(taken[..., None], slope, run.slope)
+        self._watch(run, taken)
+        if (active & ~taken & (run.h <= 1e-15 * run.now.abs())).any():
+            raise RuntimeError("dopri5 needs steps below rounding: the field is not smooth, or limit is too high")
+        return arrived
+
+    def _try(self, f: Slope, run: Run, step: Tensor, shared: bool) -> tuple[Tensor, Tensor, Tensor]:
+        s, k, point = spread(step, run.y), [run.slope], run.y
         for row in STAGES.a:
-            point = y + s * combine(row, k)
-            k.append(f(point, self._clock(now + sum(row) * step, shared)))
-        scale = self.atol + self.rtol * torch.maximum(y.abs(), point.abs()).amax(-1, keepdim=True)
+            point = run.y + s * combine(row, k)
+            k.append(f(point, self._clock(run.now + sum(row) * step, shared)))
+        scale = self.atol + self.rtol * torch.maximum(run.y.abs(), point.abs()).amax(-1, keepdim=True)
         error = (s * combine(ERROR, k) / scale).square().mean(-1).sqrt()
         return point, k[-1], error
-
-    def _first_step(self, f: Slope, y: Tensor, t: Tensor, h: Tensor) -> Tensor:
-        """A hundredth of the time in which the state would move by its own size."""
-        size, speed = norm(y), norm(f(y, t if t.ndim == 0 else t.flatten()[0]))
-        guess = 0.01 * (size + self.atol) / speed.clamp_min(1e-300)
-        return torch.minimum(guess.clamp_max(1e300), h.abs().expand_as(guess)).clamp_min(1e-12)
 
     @staticmethod
     def _clock(t: Tensor, shared: bool) -> Tensor:
         """One time for all when they step together."""
-        return t.flatten()[0] if shared and t.ndim else t
+        return t.flatten()[0] if shared else t
 
     @staticmethod
-    def _active(now: Tensor, end: Tensor, progress: Progress) -> Tensor:
-        return (now < end) & torch.isinf(progress.blow_up)
+    def _fill(out: Tensor, run: Run) -> Tensor:
+        """The last finite state in all layers that a trajectory never reached."""
+        layers = torch.arange(len(out), device=out.device).reshape(-1, *[1] * run.layer.ndim)
+        return torch.where((layers >= run.layer)[..., None], run.y, out)
 
-    def _watch(self, y: Tensor, slope: Tensor, now: Tensor, progress: Progress, taken: Tensor) -> None:
-        """Note the size and speed half-way to the limit, and stop what passes it."""
-        size = norm(y)
-        if not (size > math.sqrt(self.limit)).any():
+    def _watch(self, run: Run, taken: Tensor) -> None:
+        """Note size and speed half-way to the limit (on a log scale), and stop what passes it."""
+        size = norm(run.y)
+        half = math.sqrt(self.limit)
+        if not (size > half).any():
             return
-        speed = (y * slope).sum(-1) / size.clamp_min(1e-300)  # d|y|/dt
-        here = torch.stack([size.log(), speed.clamp_min(1e-300).log()], -1)
-        gate = taken & (size > math.sqrt(self.limit)) & torch.isnan(progress.at_gate[..., 0])
-        progress.at_gate = torch.where(gate[..., None], here, progress.at_gate)
-        gone = taken & (size > self.limit) & torch.isinf(progress.blow_up)
-        growth = here - progress.at_gate
+        speed = ((run.y * run.slope).sum(-1) / size.clamp_min(1e-300)).clamp_min(1e-300)  # d|y|/dt
+        here = torch.stack([size.log(), speed.log()], -1)
+        passing = taken & (size > half) & torch.isnan(run.gate[..., 0])
+        run.gate = torch.where(passing[..., None], here, run.gate)
+        gone = taken & (size > self.limit) & torch.isinf(run.blow_up)
+        growth = here - run.gate
         p = growth[..., 1] / growth[..., 0]
-        finite_time = p > 1.1  # exponential growth has p = 1, a quadratic field p = 2
-        left = size / ((p - 1).clamp_min(0.1) * speed.clamp_min(1e-300))
-        progress.blow_up = torch.where(gone, torch.where(finite_time, now + left, -1.0), progress.blow_up)
+        ahead = run.now + size / ((p - 1) * speed)
+        run.blow_up = torch.where(gone, torch.where(p > 1.1, ahead, -1.0), run.blow_up)
 
 
 def norm(y: Tensor) -> Tensor:

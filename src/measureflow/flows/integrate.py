@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from measureflow.attention import Field, TimeDependent
-from measureflow.flows.adaptive import Dopri5, Progress
+from measureflow.flows.adaptive import Dopri5
 from measureflow.flows.methods import RungeKutta, euler
 from measureflow.flows.state import Measure, pack, unpack, velocity
 from measureflow.flows.trajectory import Trajectory
@@ -33,24 +33,29 @@ def integrate(
     """
     steps = _checked(schedule)
     y = pack(mu)
-    t = y.new_zeros(y.shape[:-1]) if isinstance(method, Dopri5) else 0.0
 
-    def f(state: Tensor, time) -> Tensor:
-        here = field.frozen(time) if isinstance(field, TimeDependent) else field
+    def f(state: Tensor, t: float | Tensor) -> Tensor:
+        here = field.frozen(t) if isinstance(field, TimeDependent) else field
         return velocity(unpack(mu, state), here)
 
-    progress = Progress(blow_up=y.new_full(y.shape[:-1], torch.inf), at_gate=y.new_full((*y.shape[:-1], 2), torch.nan))
-    states, times = [mu], [t]
+    if isinstance(method, Dopri5):
+        times = _times(steps, y)
+        with torch.no_grad():  # the step sizes depend on the state: its gradient is not what a user would expect
+            states, blow_up = method.solve(f, y, times, shared=isinstance(field, TimeDependent))
+        return Trajectory([unpack(mu, state) for state in states], list(times), blow_up)
+    states, times = [y], [0.0]
     for h in steps:
-        if isinstance(method, Dopri5):
-            h = torch.as_tensor(h, dtype=y.dtype, device=y.device).expand(y.shape[:-1])
-            y = method.advance(f, y, t, h, progress, shared=isinstance(field, TimeDependent))
-        else:
-            y = method.step(f, y, t, h)
-        t = t + h
-        states.append(unpack(mu, y))
-        times.append(t)
-    return Trajectory(states, times, progress.blow_up)
+        states.append(method.step(f, states[-1], times[-1], h))
+        times.append(times[-1] + h)
+    return Trajectory([mu, *[unpack(mu, state) for state in states[1:]]], times, y.new_full(y.shape[:-1], torch.inf))
+
+
+def _times(steps: list[float | Tensor], y: Tensor) -> Tensor:
+    """The times (layers, *b) a schedule asks for, from zero on."""
+    rows = [torch.as_tensor(h, dtype=y.dtype, device=y.device).expand(y.shape[:-1]) for h in steps]
+    if any((row < 0).any() for row in rows):
+        raise ValueError("schedule must not step back in time with an adaptive method")
+    return torch.stack([y.new_zeros(y.shape[:-1]), *rows]).cumsum(0)
 
 
 def _checked(schedule: Iterable[float | Tensor]) -> list[float | Tensor]:
