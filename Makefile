@@ -62,7 +62,7 @@ lock: setup  ## work out requirements.lock again from requirements.in (LOCK_ARGS
 	@CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/pip-compile --quiet --generate-hashes --strip-extras \
 	  --no-emit-index-url --no-emit-find-links --no-emit-trusted-host --no-emit-options \
 	  --unsafe-package torch --unsafe-package pip $(LOCK_ARGS) --output-file requirements.lock requirements.in
-	@awk '/^# WARNING/ {exit} /^[^ #]/ {skip = /^(torch==|triton|nvidia-|cuda-)/} !skip' requirements.lock > requirements.lock.new
+	@awk '/^# WARNING/ {exit} /^[^ #]/ {skip = /^(torch==|triton|nvidia-|cuda-)/} NF && !skip' requirements.lock > requirements.lock.new
 	@mv requirements.lock.new requirements.lock
 
 clean:  ## remove what the other targets made, except .venv
