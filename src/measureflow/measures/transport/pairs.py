@@ -1,0 +1,45 @@
+"""Two clouds on their way to a distance: checked, brought to one batch, dtype and device, weights made probabilities."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from measureflow.measures import checks
+from measureflow.measures.empirical import Empirical
+
+LARGEST = 1e150  # coordinates beyond this have squared distances that overflow float64
+
+
+def pair(points, atoms, weights=None, atom_weights=None) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Points (*b, n, d), atoms (*b, k, d) and their float64 probabilities (*b, n), (*b, k), or a ValueError."""
+    x, w = _cloud("points", points, "weights", weights)
+    y, v = _cloud("atoms", atoms, "atom_weights", atom_weights)
+    if x.shape[-1] != y.shape[-1]:
+        raise ValueError(f"atoms must have the dimension of points, {x.shape[-1]}, got {y.shape[-1]}")
+    try:
+        batch = torch.broadcast_shapes(x.shape[:-2], y.shape[:-2])
+    except RuntimeError:
+        raise ValueError(
+            f"atoms must have a batch like that of points, {tuple(x.shape[:-2])}, got {tuple(y.shape[:-2])}"
+        ) from None
+    dtype = torch.promote_types(x.dtype, y.dtype)
+    x, y = x.to(dtype), y.to(x.device, dtype)
+    v = v.to(x.device)
+    return x.expand(*batch, -1, -1), y.expand(*batch, -1, -1), w.expand(*batch, -1), v.expand(*batch, -1)
+
+
+def _cloud(name: str, cloud, weight_name: str, weights) -> tuple[Tensor, Tensor]:
+    """The points and the probabilities of one cloud; in float64, so that counts become exact proportions."""
+    if isinstance(cloud, Empirical):
+        if weights is not None:
+            raise ValueError(f"{weight_name} must be left out when {name} is an Empirical, which has its own")
+        cloud, weights = cloud.points, None if cloud.uniform else cloud.weights
+    x = checks.points(name, cloud)
+    if (x.abs() > LARGEST).any():
+        raise ValueError(f"{name} must not exceed {LARGEST:g} in size: squared distances would overflow")
+    like = x.new_empty((), dtype=torch.float64).expand(x.shape)
+    if weights is None:
+        return x, like.new_tensor(1 / x.shape[-2]).expand(x.shape[:-1])
+    mass = checks.masses(weight_name, weights, like)
+    return x, mass / mass.sum(-1, keepdim=True)
