@@ -11,6 +11,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from measureflow.attention.matrix import Matrix
 from measureflow.attention.normalisers import Identity, Normaliser, Softmax, SoftmaxExpansion
 from measureflow.attention.scores import DotProduct, NegativeSquaredDistance, Score
 from measureflow.attention.sinkhorn import Sinkhorn
@@ -41,9 +42,11 @@ def closed_form(score: Score, normaliser: Normaliser, mu: Gaussian) -> Affine:
     )
 
 
-def _matrices(score: Score, S: Tensor) -> tuple[Tensor, Tensor]:
-    d = S.shape[-1]
-    return score.Q.dense(d, S), score.K.dense(d, S)
+def _form(left: Matrix, right: Matrix, S: Tensor) -> Tensor:
+    """left^T right, such as A = K^T Q, at no cost where one of them is the identity."""
+    if left.M is None:
+        return right.dense(S.shape[-1], S)
+    return left.M.to(S.dtype).mT if right.M is None else left.M.to(S.dtype).mT @ right.M.to(S.dtype)
 
 
 def _times(M: Tensor, v: Tensor) -> Tensor:
@@ -52,22 +55,19 @@ def _times(M: Tensor, v: Tensor) -> Tensor:
 
 def dot_softmax(score: DotProduct, normaliser: Softmax, alpha: Tensor, S: Tensor) -> Affine:
     r""":math:`\Gamma(x) = \alpha + \gamma \Sigma A x` [Lemma 4.1]."""
-    Q, K = _matrices(score, S)
-    M = normaliser.gamma * S @ K.mT @ Q
+    M = S @ (normaliser.gamma * _form(score.K, score.Q, S))
     return Affine(M, alpha.expand(M.shape[:-1]))
 
 
 def dot_identity(score: DotProduct, normaliser: Identity, alpha: Tensor, S: Tensor) -> Affine:
     r""":math:`\Gamma(x) = (\Sigma + \alpha\alpha^\top) A x` [section 2.2]."""
-    Q, K = _matrices(score, S)
-    M = (S + alpha[..., None] * alpha[..., None, :]) @ K.mT @ Q
+    M = (S + alpha[..., None] * alpha[..., None, :]) @ _form(score.K, score.Q, S)
     return Affine(M, torch.zeros_like(M[..., 0]))
 
 
 def dot_expansion(score: DotProduct, normaliser: SoftmaxExpansion, alpha: Tensor, S: Tensor) -> Affine:
     r""":math:`\Gamma(x) = \alpha/\varepsilon + \Sigma A x` [section 2.2]."""
-    Q, K = _matrices(score, S)
-    M = S @ K.mT @ Q
+    M = S @ _form(score.K, score.Q, S)
     return Affine(M, (alpha / normaliser.epsilon).expand(M.shape[:-1]))
 
 
@@ -76,11 +76,11 @@ def distance_softmax(score: NegativeSquaredDistance, normaliser: Softmax, alpha:
 
     Multiplied through by Sigma, so that a covariance of low rank needs no inverse.
     """
-    Q, K = _matrices(score, S)
     eye = torch.eye(S.shape[-1], dtype=S.dtype, device=S.device)
-    left = eye + 2 * normaliser.gamma * S @ K.mT @ K
-    M = torch.linalg.solve(left, 2 * normaliser.gamma * S @ K.mT @ Q)
-    return Affine(M, torch.linalg.solve(left, alpha.expand(M.shape[:-1])[..., None]).squeeze(-1))
+    left = eye + S @ (2 * normaliser.gamma * _form(score.K, score.K, S))
+    right = S @ (2 * normaliser.gamma * _form(score.K, score.Q, S))
+    both = torch.linalg.solve(left, torch.cat([right, alpha.expand(right.shape[:-1])[..., None]], -1))
+    return Affine(both[..., :-1], both[..., -1])
 
 
 def dot_sinkhorn(score: DotProduct, normaliser: Sinkhorn, alpha: Tensor, S: Tensor) -> Affine:
@@ -100,8 +100,7 @@ def _sinkhorn(score: Score, epsilon: float, alpha: Tensor, S: Tensor) -> Affine:
     :math:`M = \Sigma A\, (I - \Sigma^{1/2} f(N)^2 \Sigma^{1/2} A^\top \Sigma A)/\varepsilon`, which needs neither A
     nor Sigma to be invertible.
     """
-    Q, K = _matrices(score, S)
-    A, root = K.mT @ Q, matrix_sqrt(S)
+    A, root = _form(score.K, score.Q, S), matrix_sqrt(S)
     P = root @ A @ root
     values, vectors = torch.linalg.eigh(P.mT @ P)
     f = 1 / ((values.clamp_min(0) + epsilon**2 / 4).sqrt() + epsilon / 2)

@@ -114,7 +114,9 @@ class Attention(Field):
         if not isinstance(self.value, Matrix):
             raise ValueError(f"value is a {type(self.value).__name__}, not a matrix: the field is not affine")
         M, c = closed_form(self.score, self.normaliser, mu)
-        V = self.value.dense(mu.d, mu.covariance)
+        if self.value.M is None:
+            return Affine(M, c)
+        V = self.value.M.to(M.dtype)
         return Affine(V @ M, (V @ c[..., None]).squeeze(-1))
 
 
