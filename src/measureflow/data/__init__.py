@@ -36,5 +36,5 @@ def load_penguins() -> "DataFrame":
 def _read(name: str) -> "DataFrame":
     import pandas  # here, so that importing this module stays cheap
 
-    with files(__package__).joinpath(name).open(encoding="utf-8") as table:
+    with files("measureflow.data").joinpath(name).open(encoding="utf-8") as table:
         return pandas.read_csv(table)
