@@ -6,7 +6,7 @@ STAMP := .venv/.measureflow-ready
 
 # More words for pip when it fetches torch, e.g. TORCH_PIP_ARGS="--find-links wheels" for a CPU-only build.
 TORCH_PIP_ARGS ?=
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check
 
 # Two pytest workers share the cores: one BLAS thread each, and a numba pool a test may still use two of.
 TEST_ENV := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 NUMBA_NUM_THREADS=2 MPLBACKEND=Agg
@@ -66,5 +66,5 @@ lock: setup  ## work out requirements.lock again from requirements.in (LOCK_ARGS
 	@mv requirements.lock.new requirements.lock
 
 clean:  ## remove what the other targets made, except .venv
-	@rm -rf build dist out docs/_build docs/gallery docs/api/generated .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	@rm -rf build dist out docs/_build docs/gallery docs/sg_execution_times.rst .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 	@find src tests benchmarks examples -name __pycache__ -type d -prune -exec rm -rf {} +
