@@ -38,6 +38,7 @@ class Run:
     h: Tensor  # the step it would like next
     layer: Tensor  # index of the next time asked for
     blow_up: Tensor  # when it left for infinity: inf while it has not, -1 if that takes infinite time
+    unit: Tensor  # sizes are counted in the size it began with, or in ones where that is smaller
     gate: Tensor  # (*b, 2) log size and log speed half-way to the limit, to tell blow-up from growth
 
 
@@ -45,7 +46,7 @@ class Run:
 class Dopri5:
     r"""Adaptive Dormand-Prince 5(4): each batch element takes steps of its own within the tolerances.
 
-    A trajectory whose size :math:`|y|` passes ``limit`` is stopped there: `Trajectory.blow_up_time` gives the time
+    A trajectory whose size :math:`|y|` passes ``limit`` times its first one (or times one) is stopped there: `Trajectory.blow_up_time` gives the time
     :math:`t + |y|/((p-1)\,|y|')` at which a growth :math:`|y|' \sim |y|^p` with p > 1 reaches infinity, p being
     measured over the last half of the way. Growth with p near 1 is exponential: it diverges too, but in infinite
     time, and `Trajectory.divergence` says so.
@@ -72,22 +73,28 @@ class Dopri5:
                 return self._fill(out, run), run.blow_up
             arrived = self._step(f, run, times, active, shared)
             if arrived.any():
-                where = arrived.nonzero(as_tuple=True)
-                out[(run.layer[where], *where)] = run.y[where]
+                rows = arrived.flatten().nonzero().squeeze(-1)
+                flat = out.view(len(out), -1, out.shape[-1])  # any number of batch axes, none included
+                flat[run.layer.flatten()[rows], rows] = run.y.reshape(-1, out.shape[-1])[rows]
                 run.layer = run.layer + arrived
         raise RuntimeError(f"dopri5 did not reach the end in max_steps={self.max_steps} steps: loosen rtol")
 
     def _start(self, f: Slope, y: Tensor, times: Tensor, shared: bool) -> Run:
         if not y.dtype == torch.float64 and self.rtol < 1e-6:
-            raise ValueError(f"rtol={self.rtol:g} is finer than {y.dtype} can hold: use float64 or rtol >= 1e-6")
+            raise ValueError(
+                f"rtol={self.rtol:g} is finer than {y.dtype} can hold: use float64 or rtol >= 1e-6"
+            )
         if shared and (times != times.flatten(1)[:, :1].reshape(-1, *[1] * (times.ndim - 1))).any():
             raise ValueError("schedule must be the same for the whole batch when the field depends on time")
         slope = f(y, self._clock(times[0], shared))
-        guess = 0.01 * (norm(y) + self.atol) / norm(slope).clamp_min(1e-300)  # a hundredth of the state's own time
+        guess = (
+            0.01 * (norm(y) + self.atol) / norm(slope).clamp_min(1e-300)
+        )  # a hundredth of the state's own time
         h = torch.minimum(guess, (times[-1] - times[0]).abs()).clamp_min(1e-12)
         layer = torch.ones_like(times[0], dtype=torch.long)
         blow_up, gate = torch.full_like(h, torch.inf), torch.full_like(y[..., :2], torch.nan)
-        return Run(y, slope, times[0].clone(), h, layer, blow_up, gate.expand(*h.shape, 2))
+        unit = norm(y).clamp_min(1.0)
+        return Run(y, slope, times[0].clone(), h, layer, blow_up, unit, gate.expand(*h.shape, 2))
 
     def _step(self, f: Slope, run: Run, times: Tensor, active: Tensor, shared: bool) -> Tensor:
         """Try one step of every active trajectory; True for those that arrived at the time they were asked for."""
@@ -107,7 +114,9 @@ class Dopri5:
         run.slope = torch.where(taken[..., None], slope, run.slope)
         self._watch(run, taken)
         if (active & ~taken & (run.h <= 1e-15 * run.now.abs())).any():
-            raise RuntimeError("dopri5 needs steps below rounding: the field is not smooth, or limit is too high")
+            raise RuntimeError(
+                "dopri5 needs steps below rounding: the field is not smooth, or limit is too high"
+            )
         return arrived
 
     def _try(self, f: Slope, run: Run, step: Tensor, shared: bool) -> tuple[Tensor, Tensor, Tensor]:
@@ -133,14 +142,14 @@ class Dopri5:
     def _watch(self, run: Run, taken: Tensor) -> None:
         """Note size and speed half-way to the limit (on a log scale), and stop what passes it."""
         size = norm(run.y)
-        half = math.sqrt(self.limit)
+        half = math.sqrt(self.limit) * run.unit
         if not (size > half).any():
             return
         speed = ((run.y * run.slope).sum(-1) / size.clamp_min(1e-300)).clamp_min(1e-300)  # d|y|/dt
         here = torch.stack([size.log(), speed.log()], -1)
         passing = taken & (size > half) & torch.isnan(run.gate[..., 0])
         run.gate = torch.where(passing[..., None], here, run.gate)
-        gone = taken & (size > self.limit) & torch.isinf(run.blow_up)
+        gone = taken & (size > self.limit * run.unit) & torch.isinf(run.blow_up)
         growth = here - run.gate
         p = growth[..., 1] / growth[..., 0]
         ahead = run.now + size / ((p - 1) * speed)
