@@ -10,7 +10,7 @@ from measureflow.attention.fused import fused_softmax
 from measureflow.attention.matrix import Matrix
 from measureflow.attention.normalisers import Normaliser, Softmax, log_masses
 from measureflow.attention.scores import DotProduct, Score
-from measureflow.measures import Empirical, Gaussian
+from measureflow.measures import Empirical, Gaussian, checks
 
 BLOCK = 2**22  # entries of a score matrix held at once: 16 MB in float32, which stays near the cache
 
@@ -26,6 +26,7 @@ class Field(nn.Module):
     def forward(self, mu: Empirical | Gaussian | Tensor) -> Tensor | Affine:
         if isinstance(mu, Gaussian):
             return self.on_gaussian(mu)
+        checks.instance("mu", mu, Empirical, Gaussian, Tensor)
         mu = mu if isinstance(mu, Empirical) else Empirical.trusted(mu)
         return self.at(mu, mu)
 
@@ -34,10 +35,14 @@ class Field(nn.Module):
 
         The masses of x matter only to normalisers that couple the queries (Sinkhorn); plain points count alike.
         """
-        w = None if mu.uniform and self.blind_to_total_mass else mu.weights[..., None, :]
         if isinstance(x, Empirical):
-            return self.attend(x.points, mu.points, w, None if x.uniform else x.weights[..., :, None])
-        return self.attend(x, mu.points, w)
+            u = None if x.uniform else x.weights[..., :, None]
+            return self.attend(x.points, mu.points, self.masses(mu), u)
+        return self.attend(x, mu.points, self.masses(mu))
+
+    def masses(self, mu: Empirical) -> Tensor | None:
+        """The masses of the keys as `attend` takes them, left out where they cancel."""
+        return None if mu.uniform and self.blind_to_total_mass else mu.weights[..., None, :]
 
     def attend(self, x: Tensor, y: Tensor, w: Tensor | None, u: Tensor | None = None) -> Tensor:
         r"""Velocities at queries x (\*b, n, d), for keys y (\*b, m, d).
@@ -49,7 +54,9 @@ class Field(nn.Module):
 
     def on_gaussian(self, mu: Gaussian) -> Affine:
         """The field on a Gaussian, where it is affine; a ValueError says where it is not."""
-        raise ValueError(f"{type(self).__name__} has no closed form on a Gaussian: sample it and flow the particles")
+        raise ValueError(
+            f"{type(self).__name__} has no closed form on a Gaussian: sample it and flow the particles"
+        )
 
     @property
     def blind_to_total_mass(self) -> bool:
@@ -73,8 +80,10 @@ class Attention(Field):
 
     def __init__(self, score: Score | None = None, normaliser: Normaliser | None = None, value=None):
         super().__init__()
-        self.score = DotProduct() if score is None else score
-        self.normaliser = Softmax() if normaliser is None else normaliser
+        self.score = DotProduct() if score is None else checks.instance("score", score, Score)
+        self.normaliser = (
+            Softmax() if normaliser is None else checks.instance("normaliser", normaliser, Normaliser)
+        )
         self.value = value if isinstance(value, nn.Module) else Matrix(value)
 
     @property
@@ -135,20 +144,24 @@ class MultiHead(Field):
 
     def __init__(self, heads: Attention, output=None, learn: bool = False):
         super().__init__()
-        self.heads = heads
+        self.heads = checks.instance("heads", heads, Attention)
         self.output = Matrix(output, learn)
 
     @classmethod
     def concatenated(cls, heads: Attention, W, learn: bool = False) -> MultiHead:
         """Heads joined end to end and mapped by one W (d, H k): the blocks of W are the output matrices."""
-        W = torch.as_tensor(W)
-        return cls(heads, W.unflatten(-1, (_count(heads), -1)).transpose(0, 1).contiguous(), learn)
+        W, H = checks.as_floats("W", W), _count(heads)
+        if W.ndim != 2 or W.shape[-1] % H:
+            raise ValueError(f"W must have shape (d, {H} k) for {H} heads of width k, got {tuple(W.shape)}")
+        return cls(heads, W.unflatten(-1, (H, -1)).transpose(0, 1).contiguous(), learn)
 
     @classmethod
     def averaged(cls, heads: Attention) -> MultiHead:
         """The mean of the heads."""
-        V = heads.value.M
-        return cls(heads, torch.eye(V.shape[-2], dtype=V.dtype).expand(_count(heads), -1, -1) / _count(heads))
+        H, V = _count(heads), getattr(heads.value, "M", None)
+        if V is None:
+            raise ValueError("heads must have a value matrix, so that the width of what is averaged is known")
+        return cls(heads, torch.eye(V.shape[-2], dtype=V.dtype, device=V.device).expand(H, -1, -1) / H)
 
     @property
     def blind_to_total_mass(self) -> bool:
@@ -185,13 +198,15 @@ class Sum(Field):
         super().__init__()
         if not fields:
             raise ValueError("fields must name at least one field")
-        self.fields = nn.ModuleList(fields)
+        self.fields = nn.ModuleList(checks.instance("fields", field, Field) for field in fields)
         self.coefficients = coefficients or [1.0] * len(fields)
         if len(self.coefficients) != len(fields):
             raise ValueError(f"coefficients has {len(self.coefficients)} entries for {len(fields)} fields")
 
     def attend(self, x: Tensor, y: Tensor, w: Tensor | None, u: Tensor | None = None) -> Tensor:
-        return sum(c * field.attend(x, y, w, u) for c, field in zip(self.coefficients, self.fields, strict=True))
+        return sum(
+            c * field.attend(x, y, w, u) for c, field in zip(self.coefficients, self.fields, strict=True)
+        )
 
     def on_gaussian(self, mu: Gaussian) -> Affine:
         parts = [field.on_gaussian(mu) for field in self.fields]
@@ -204,7 +219,7 @@ class Relative(Field):
 
     def __init__(self, field: Field):
         super().__init__()
-        self.field = field
+        self.field = checks.instance("field", field, Field)
 
     @property
     def blind_to_total_mass(self) -> bool:
@@ -223,16 +238,19 @@ class Against(Field):
 
     def __init__(self, field: Field, nu: Empirical | Gaussian):
         super().__init__()
-        self.field, self.nu = field, nu
+        self.field = checks.instance("field", field, Field)
+        self.nu = checks.instance("nu", nu, Empirical, Gaussian)
 
-    def at(self, x: Tensor | Empirical, mu: Empirical) -> Tensor:
+    def attend(self, x: Tensor, y: Tensor, w: Tensor | None, u: Tensor | None = None) -> Tensor:
         if isinstance(self.nu, Gaussian):
-            return self.field.on_gaussian(self.nu).at(x.points if isinstance(x, Empirical) else x)
-        return self.field.at(x, self.nu)
+            return self.field.on_gaussian(self.nu).at(x)
+        return self.field.attend(x, self.nu.points, self.field.masses(self.nu), u)
 
     def on_gaussian(self, mu: Gaussian) -> Affine:
         if not isinstance(self.nu, Gaussian):
-            raise ValueError("nu is not a Gaussian, so the field it makes is not affine: flow particles instead")
+            raise ValueError(
+                "nu is not a Gaussian, so the field it makes is not affine: flow particles instead"
+            )
         return self.field.on_gaussian(self.nu)
 
 
@@ -247,7 +265,7 @@ class Masked(Field):
 
     def __init__(self, field: Field):
         super().__init__()
-        self.field = field
+        self.field = checks.instance("field", field, Field)
 
     def attend(self, x: Tensor, y: Tensor, w: Tensor | None, u: Tensor | None = None) -> Tensor:
         seen = (y[..., None, :, 0] <= x[..., :, None, 0]).to(y.dtype)
@@ -273,5 +291,12 @@ class TimeDependent(Field):
         """The field at time ``t``."""
         return self.fields(t)
 
-    def forward(self, mu):
-        raise ValueError("a TimeDependent field has no value without a time: integrate it, or take .frozen(t)")
+    def attend(self, x: Tensor, y: Tensor, w: Tensor | None, u: Tensor | None = None) -> Tensor:
+        raise ValueError(
+            "a TimeDependent field has no value without a time: integrate it, or take .frozen(t)"
+        )
+
+    def on_gaussian(self, mu: Gaussian) -> Affine:
+        raise ValueError(
+            "a TimeDependent field has no value without a time: integrate it, or take .frozen(t)"
+        )

@@ -34,9 +34,9 @@ class Matrix(nn.Module):
             self.register_buffer("M", M)
 
     def forward(self, x: Tensor) -> Tensor:
-        M = self.M
-        if M is None:
+        if self.M is None:
             return x
+        M = self.M.to(x.dtype)
         if x.shape[-1] != M.shape[-1]:
             raise ValueError(f"points have {x.shape[-1]} coordinates, the matrix takes {M.shape[-1]}")
         if M.ndim == 3 and x.ndim >= 3 and x.shape[-3] == 1:  # heads share the points: one product for all

@@ -143,7 +143,7 @@ class NormMax(Normaliser):
 
     def __init__(self, alpha: float = math.inf, gamma: float = 1.0):
         super().__init__()
-        if not alpha > 1:
+        if not checks.number("alpha", alpha) > 1:
             raise ValueError(f"alpha must be greater than 1 (inf allowed), got {alpha}")
         self.alpha, self.gamma = float(alpha), checks.positive("gamma", gamma)
         self.differentiable = math.isfinite(alpha)
@@ -201,9 +201,10 @@ class GumbelSoftmax(Normaliser):
 
     def __init__(self, temperature: float = 1.0, *, generator: torch.Generator):
         super().__init__()
-        if not 0 <= temperature < math.inf:
+        if not 0 <= checks.number("temperature", temperature) < math.inf:
             raise ValueError(f"temperature must be zero or positive and finite, got {temperature}")
-        self.temperature, self.generator = float(temperature), generator
+        self.temperature = float(temperature)
+        self.generator = checks.instance("generator", generator, torch.Generator)
 
     def forward(self, scores: Tensor, weights: Tensor | None = None) -> Tensor:
         u = torch.rand(scores.shape, generator=self.generator, dtype=scores.dtype, device=scores.device)

@@ -15,6 +15,15 @@ class Score(nn.Module):
         super().__init__()
         self.Q, self.K = Matrix(Q, learn), Matrix(K, learn)
 
+    def mapped(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        """Q x and K y, which must live in one space."""
+        q, k = self.Q(x), self.K(y)
+        if q.shape[-1] != k.shape[-1]:
+            raise ValueError(
+                f"Q maps queries to {q.shape[-1]} coordinates and K maps keys to {k.shape[-1]}: they must agree"
+            )
+        return q, k
+
     def forward(self, x: Tensor, y: Tensor) -> Tensor:
         r"""Scores (\*b, n, m) of queries x (\*b, n, d) against keys y (\*b, m, d)."""
         raise NotImplementedError
@@ -36,10 +45,11 @@ class DotProduct(Score):
     """
 
     def forward(self, x: Tensor, y: Tensor) -> Tensor:
-        return self.Q(x) @ self.K(y).mT
+        q, k = self.mapped(x, y)
+        return q @ k.mT
 
     def lifted(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
-        return self.Q(x), self.K(y), None
+        return *self.mapped(x, y), None
 
 
 class NegativeSquaredDistance(Score):
@@ -50,7 +60,7 @@ class NegativeSquaredDistance(Score):
     """
 
     def forward(self, x: Tensor, y: Tensor) -> Tensor:
-        q, k = self.Q(x), self.K(y)
+        q, k = self.mapped(x, y)
         if torch.is_grad_enabled() and (q.requires_grad or k.requires_grad):
             # the distance has no gradient where it is zero, its square has one: expand the square
             q2, k, b = self.lifted(x, y)
@@ -59,7 +69,7 @@ class NegativeSquaredDistance(Score):
 
     def lifted(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
         r""":math:`-|q-k|^2 = 2 q \cdot k - |k|^2 - |q|^2`, both seen from the mean key to lose no digits."""
-        q, k = self.Q(x), self.K(y)
+        q, k = self.mapped(x, y)
         centre = k.detach().mean(-2, keepdim=True)
         q, k = q - centre, k - centre
         return 2 * q, k, -(k * k).sum(-1)

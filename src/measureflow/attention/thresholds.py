@@ -16,7 +16,9 @@ def norm_threshold(logits: Tensor, weights: Tensor | None, q: float) -> Tensor:
     """
     with torch.no_grad():
         tau = _climb(logits, weights, q)
-    if not (torch.is_grad_enabled() and (logits.requires_grad or (weights is not None and weights.requires_grad))):
+    if not (
+        torch.is_grad_enabled() and (logits.requires_grad or (weights is not None and weights.requires_grad))
+    ):
         return tau
     above = (logits - tau).clamp_min(0)
     slope = _sum(weights, _power(above.detach(), q - 1) * (above.detach() > 0)) * q
@@ -73,5 +75,5 @@ def mass_threshold(scores: Tensor, weights: Tensor, k: float) -> Tensor:
         )
     ordered, order = scores.sort(-1, descending=True)
     filled = weights.gather(-1, order).cumsum(-1)
-    reached = (filled < k * (1 - 1e-9)).sum(-1, keepdim=True).clamp_max(scores.shape[-1] - 1)
-    return ordered.gather(-1, reached)
+    enough = filled[..., -1:].clamp_max(k) * (1 - 16 * torch.finfo(filled.dtype).eps)  # sums of masses round
+    return ordered.gather(-1, (filled < enough).sum(-1, keepdim=True))

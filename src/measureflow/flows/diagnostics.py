@@ -13,7 +13,7 @@ from scipy.spatial import cKDTree
 from scipy.special import digamma, gammaln
 from torch import Tensor
 
-from measureflow.measures import Empirical, Gaussian
+from measureflow.measures import Empirical, Gaussian, checks
 
 
 def entropy(mu: Empirical | Gaussian, k: int = 3, *, sphere: bool = False) -> Tensor:
@@ -27,8 +27,11 @@ def entropy(mu: Empirical | Gaussian, k: int = 3, *, sphere: bool = False) -> Te
     """
     if isinstance(mu, Gaussian):
         return mu.entropy()
-    if not 1 <= k < mu.n:
-        raise ValueError(f"k must lie between 1 and n - 1 = {mu.n - 1}, got {k}")
+    n = int((mu.weights > 0).sum(-1).min())
+    if not 1 <= k < n:
+        raise ValueError(
+            f"k must lie between 1 and n - 1 = {n - 1}, n being the number of points with mass, got {k}"
+        )
     clouds = mu.points.detach().cpu().double().reshape(-1, mu.n, mu.d).numpy()
     weights = mu.probabilities.detach().cpu().double().reshape(-1, mu.n).numpy()
     values = [_entropy(x, w, k, mu.d - 1 if sphere else mu.d) for x, w in zip(clouds, weights, strict=True)]
@@ -77,8 +80,7 @@ def cluster_count(mu: Empirical, radius: float) -> Tensor:
     >>> cluster_count(Empirical([[0.0], [0.1], [5.0]]), radius=1.0)
     tensor(2)
     """
-    if not radius > 0:
-        raise ValueError(f"radius must be positive, got {radius}")
+    checks.positive("radius", radius)
     clouds = mu.points.detach().cpu().reshape(-1, mu.n, mu.d)
     kept = (mu.weights > 0).reshape(-1, mu.n).cpu()
     counts = [_components(x[keep].double().numpy(), radius) for x, keep in zip(clouds, kept, strict=True)]

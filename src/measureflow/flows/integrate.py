@@ -10,15 +10,17 @@ from torch import Tensor
 from measureflow.attention import Field, TimeDependent
 from measureflow.flows.adaptive import Dopri5
 from measureflow.flows.methods import RungeKutta, euler
+from measureflow.flows.sphere import OnSphere
 from measureflow.flows.state import Measure, pack, unpack, velocity
 from measureflow.flows.trajectory import Trajectory
+from measureflow.measures import checks
 
 
 def integrate(
     field: Field,
     mu: Measure,
     schedule: Iterable[float | Tensor],
-    method: RungeKutta | Dopri5 = euler,
+    method: RungeKutta | OnSphere | Dopri5 = euler,
 ) -> Trajectory:
     r"""Flow ``mu`` along :math:`\partial_t\mu + \mathrm{div}(\mu\,\Gamma_\mu) = 0`, one step (layer) for each entry of ``schedule``.
 
@@ -31,23 +33,34 @@ def integrate(
     >>> path[-1].flatten()
     tensor([0.5000, 0.5000, 9.0000])
     """
-    steps = _checked(schedule)
-    y = pack(mu)
+    checks.instance("field", field, Field)
+    checks.instance("method", method, RungeKutta, Dopri5, OnSphere)
+    y = checks.finite("mu", pack(mu))
+    steps = _checked(schedule, y)
 
     def f(state: Tensor, t: float | Tensor) -> Tensor:
         here = field.frozen(t) if isinstance(field, TimeDependent) else field
-        return velocity(unpack(mu, state), here)
+        slope = velocity(unpack(mu, state), here)
+        if slope.shape[-1] != state.shape[-1]:
+            raise ValueError(
+                "field must return velocities of the dimension of the points: check its value matrix"
+            )
+        return slope
 
     if isinstance(method, Dopri5):
         times = _times(steps, y)
-        with torch.no_grad():  # the step sizes depend on the state: its gradient is not what a user would expect
+        with (
+            torch.no_grad()
+        ):  # the step sizes depend on the state: its gradient is not what a user would expect
             states, blow_up = method.solve(f, y, times, shared=isinstance(field, TimeDependent))
         return Trajectory([unpack(mu, state) for state in states], list(times), blow_up)
     states, times = [y], [0.0]
     for h in steps:
         states.append(method.step(f, states[-1], times[-1], h))
         times.append(times[-1] + h)
-    return Trajectory([mu, *[unpack(mu, state) for state in states[1:]]], times, y.new_full(y.shape[:-1], torch.inf))
+    return Trajectory(
+        [mu, *[unpack(mu, state) for state in states[1:]]], times, y.new_full(y.shape[:-1], torch.inf)
+    )
 
 
 def _times(steps: list[float | Tensor], y: Tensor) -> Tensor:
@@ -58,14 +71,18 @@ def _times(steps: list[float | Tensor], y: Tensor) -> Tensor:
     return torch.stack([y.new_zeros(y.shape[:-1]), *rows]).cumsum(0)
 
 
-def _checked(schedule: Iterable[float | Tensor]) -> list[float | Tensor]:
+def _checked(schedule: Iterable[float | Tensor], y: Tensor) -> list[float | Tensor]:
     try:
         steps = list(schedule)
     except TypeError:
         raise ValueError(
             f"schedule must be a list of step sizes or a schedule such as Uniform(T, n_layers), got {schedule!r}"
         ) from None
-    for i, h in enumerate(steps):
-        if not bool(torch.isfinite(torch.as_tensor(h)).all()):
-            raise ValueError(f"schedule has a step that is not finite, at {i}: {h}")
+    for i, step in enumerate(steps):
+        h = checks.finite(f"schedule[{i}]", checks.as_floats(f"schedule[{i}]", step))
+        if h.ndim and h.shape != y.shape[:-1]:
+            raise ValueError(
+                f"schedule[{i}] must be one number, or one for each batch element, {tuple(y.shape[:-1])}, "
+                f"got shape {tuple(h.shape)}"
+            )
     return steps

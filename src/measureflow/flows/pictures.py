@@ -44,7 +44,9 @@ def _draw_paths(path: Trajectory, axes: Axes, coordinates: tuple[int, int], elem
     x, y = points[..., i].numpy(), points[..., j].numpy()
     axes.plot(x, y, color=PATH, linewidth=0.6, alpha=0.6, zorder=1)
     axes.scatter(x[0], y[0], s=8, color=START, linewidths=0, label="start", zorder=2)
-    axes.scatter(x[-1], y[-1], s=26 * _sizes(path[-1], element), color=END, linewidths=0, label="end", zorder=3)
+    axes.scatter(
+        x[-1], y[-1], s=26 * _sizes(path[-1], element), color=END, linewidths=0, label="end", zorder=3
+    )
 
 
 def _sizes(state, element: int) -> np.ndarray | float:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from numbers import Integral
 
 import torch
 from torch import Tensor
 
+from measureflow.measures import checks
+
 
 def _check(n_layers: int, T=None) -> None:
-    if n_layers < 1 or int(n_layers) != n_layers:
-        raise ValueError(f"n_layers must be a positive whole number, got {n_layers}")
-    if T is not None and not bool(torch.isfinite(torch.as_tensor(T)).all()):
-        raise ValueError("T must be finite")
+    if not isinstance(n_layers, Integral) or n_layers < 1:
+        raise ValueError(f"n_layers must be a positive whole number, got {n_layers!r}")
+    if T is not None:
+        checks.finite("T", checks.as_floats("T", T))
 
 
 @dataclass(frozen=True)
@@ -61,7 +64,9 @@ class Unit:
 
     def __iter__(self) -> Iterator[float | Tensor]:
         T = torch.as_tensor(self.T, dtype=None if isinstance(self.T, Tensor) else torch.float64)
-        steps = [torch.clamp((T if self.fractional else torch.floor(T)) - l, 0, 1) for l in range(self.n_layers)]
+        steps = [
+            torch.clamp((T if self.fractional else torch.floor(T)) - l, 0, 1) for l in range(self.n_layers)
+        ]
         return iter(steps if isinstance(self.T, Tensor) else [step.item() for step in steps])
 
 

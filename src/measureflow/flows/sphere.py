@@ -8,7 +8,7 @@ from torch import Tensor
 
 from measureflow.attention import Field
 from measureflow.flows.methods import RungeKutta, Slope
-from measureflow.measures import Empirical
+from measureflow.measures import checks
 
 
 def normalised(x: Tensor) -> Tensor:
@@ -21,11 +21,14 @@ class Tangent(Field):
 
     def __init__(self, field: Field):
         super().__init__()
-        self.field = field
+        self.field = checks.instance("field", field, Field)
 
-    def at(self, x: Tensor | Empirical, mu: Empirical) -> Tensor:
-        velocity = self.field.at(x, mu)
-        direction = normalised(x.points if isinstance(x, Empirical) else x)
+    @property
+    def blind_to_total_mass(self) -> bool:
+        return self.field.blind_to_total_mass
+
+    def attend(self, x: Tensor, y: Tensor, w: Tensor | None, u: Tensor | None = None) -> Tensor:
+        velocity, direction = self.field.attend(x, y, w, u), normalised(x)
         return velocity - (velocity * direction).sum(-1, keepdim=True) * direction
 
 
@@ -35,6 +38,9 @@ class OnSphere:
 
     method: RungeKutta
     d: int
+
+    def __post_init__(self):
+        checks.instance("method", self.method, RungeKutta)
 
     @property
     def order(self) -> int:

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from measureflow.attention import Field
-from measureflow.measures import Empirical, Gaussian
+from measureflow.measures import Empirical, Gaussian, checks
 
 Measure = Empirical | Gaussian | Tensor
 
@@ -33,7 +33,7 @@ def velocity(mu: Measure, field: Field) -> Tensor:
 
 @pack.register
 def _(mu: Tensor) -> Tensor:
-    return mu.flatten(-2)
+    return checks.points("mu", mu).flatten(-2)
 
 
 @unpack.register

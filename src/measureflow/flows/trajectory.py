@@ -75,12 +75,18 @@ class Trajectory:
 
         state, columns = self.states[layer], {}
         if isinstance(state, Gaussian):
-            rows = torch.cat([state.mean[..., None, :], state.covariance], -2)  # the mean, then rows of the covariance
+            rows = torch.cat(
+                [state.mean[..., None, :], state.covariance], -2
+            )  # the mean, then rows of the covariance
             mass = rows.new_ones(rows.shape[:-1])
             columns["row"] = ["mean", *[f"covariance{i}" for i in range(state.d)]] * rows[..., 0, 0].numel()
         else:
             rows = _points(state)
-            mass = state.weights if isinstance(state, Empirical) else rows.new_full(rows.shape[:-1], 1 / rows.shape[-2])
+            mass = (
+                state.weights
+                if isinstance(state, Empirical)
+                else rows.new_full(rows.shape[:-1], 1 / rows.shape[-2])
+            )
         n, d = rows.shape[-2:]
         flat = rows.detach().reshape(-1, d)
         batch = flat.shape[0] // n
@@ -90,7 +96,9 @@ class Trajectory:
         head |= {"mass": mass.detach().reshape(-1)} | columns
         return pandas.DataFrame(head | {f"x{j}": flat[:, j] for j in range(d)})
 
-    def plot(self, axes: Axes | None = None, *, coordinates: tuple[int, int] = (0, 1), element: int = 0) -> Axes:
+    def plot(
+        self, axes: Axes | None = None, *, coordinates: tuple[int, int] = (0, 1), element: int = 0
+    ) -> Axes:
         """Draw the flow of one batch element: paths of the points, or the ellipses of a Gaussian, light to dark in time."""
         from measureflow.flows.pictures import draw_trajectory
 

@@ -36,7 +36,9 @@ def points(name: str, value, dtype: torch.dtype | None = None) -> Tensor:
     if tensor.ndim < 2:
         raise ValueError(f"{name} must have shape (*batch, n, d), got {tuple(tensor.shape)}")
     if tensor.shape[-2] == 0 or tensor.shape[-1] == 0:
-        raise ValueError(f"{name} must hold at least one point of at least one dimension, got {tuple(tensor.shape)}")
+        raise ValueError(
+            f"{name} must hold at least one point of at least one dimension, got {tuple(tensor.shape)}"
+        )
     return finite(name, tensor)
 
 
@@ -74,12 +76,30 @@ def covariance(name: str, value, dtype: torch.dtype | None = None) -> Tensor:
         raise ValueError(f"{name} must be symmetric")
     least = torch.linalg.eigvalsh(tensor.detach())[..., 0]
     if (least < -rounding * scale[..., 0, 0]).any():
-        raise ValueError(f"{name} must be positive semi-definite, its least eigenvalue is {float(least.min()):.3g}")
+        raise ValueError(
+            f"{name} must be positive semi-definite, its least eigenvalue is {float(least.min()):.3g}"
+        )
     return tensor
 
 
-def positive(name: str, value: float) -> float:
+def number(name: str, value) -> float:
+    """One real number, or a ValueError that shows what came instead."""
+    try:
+        return float(value)
+    except (TypeError, ValueError, RuntimeError):
+        raise ValueError(f"{name} must be a number, got {value!r}") from None
+
+
+def positive(name: str, value) -> float:
     """A positive number (infinity allowed)."""
-    if not value > 0:
+    if not number(name, value) > 0:
         raise ValueError(f"{name} must be positive, got {value}")
     return float(value)
+
+
+def instance(name: str, value, *kinds: type):
+    """``value``, or a ValueError that says which kinds of object were expected."""
+    if not isinstance(value, kinds):
+        expected = " or ".join(kind.__name__ for kind in kinds)
+        raise ValueError(f"{name} must be of type {expected}, got {type(value).__name__}: {value!r:.80}")
+    return value

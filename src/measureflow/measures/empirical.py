@@ -58,9 +58,17 @@ class Empirical:
         tensor([[0.5000, 0.5000],
                 [1.0000, 0.0000]])
         """
-        parts = [cls(cloud, None if weights is None else weights[i]) for i, cloud in enumerate(clouds)]
-        if not parts:
+        clouds = list(clouds)
+        if not clouds:
             raise ValueError("clouds must hold at least one cloud")
+        if weights is not None and len(weights) != len(clouds):
+            raise ValueError(
+                f"weights must have one entry for each of {len(clouds)} clouds, got {len(weights)}"
+            )
+        parts = [cls(cloud, None if weights is None else weights[i]) for i, cloud in enumerate(clouds)]
+        if {part.points.shape[:-2] + (part.d,) for part in parts} != {(parts[0].d,)}:
+            shapes = ", ".join(str(tuple(part.points.shape)) for part in parts)
+            raise ValueError(f"clouds must have shapes (n_i, d) with the same d, got {shapes}")
         n = max(part.n for part in parts)
         grow = [(part, n - part.n) for part in parts]
         y = [torch.cat([part.points, part.points[:1].expand(k, -1)]) for part, k in grow]
