@@ -1,0 +1,6 @@
+"""Transformers with learned weights, and how they are trained, kept and loaded."""
+
+from measureflow.models.flow_transformer import FlowTransformer, FlowTransformerConfig
+from measureflow.models.pretrained import load_model, load_pretrained, save_model
+
+__all__ = ["FlowTransformer", "FlowTransformerConfig", "load_pretrained", "load_model", "save_model"]

@@ -1,0 +1,45 @@
+"""Cross entropy that does not mind how the clusters are called: one linear assignment for each set."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from scipy.optimize import linear_sum_assignment
+from torch import Tensor
+from torch.nn.functional import one_hot
+
+
+def pair_costs(logits: Tensor, labels: Tensor) -> Tensor:
+    r"""The cost of calling class c by output l, :math:`C_{cl} = -\frac1N \sum_{i: z_i = c} \log p_{il}`, (\*b, k, k).
+
+    A permutation's cross entropy is :math:`\sum_c C_{c\pi(c)}`: it falls apart over the pairs.
+    """
+    k = logits.shape[-1]
+    if labels.shape != logits.shape[:-1]:
+        raise ValueError(f"labels must have shape {tuple(logits.shape[:-1])}, got {tuple(labels.shape)}")
+    if labels.numel() and not (0 <= int(labels.min()) and int(labels.max()) < k):
+        raise ValueError(f"labels must lie in 0..{k - 1}, the outputs there are, got up to {int(labels.max())}")
+    member = one_hot(labels, k).to(logits.dtype)
+    return -member.mT @ torch.log_softmax(logits, -1) / logits.shape[-2]
+
+
+def best_names(costs: Tensor) -> Tensor:
+    r"""The permutation :math:`\pi` of least :math:`\sum_c C_{c\pi(c)}` for each matrix, (\*b, k)."""
+    flat = costs.detach().reshape(-1, *costs.shape[-2:]).double().cpu().numpy()
+    names = np.stack([linear_sum_assignment(c)[1] for c in flat])
+    return torch.as_tensor(names, device=costs.device).reshape(costs.shape[:-1])
+
+
+def assignment_cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
+    r"""The least cross entropy over all namings, :math:`\min_{\pi \in S_k} -\frac1N \sum_i \log p_{i\pi(z_i)}` [He 2025, 4].
+
+    ``logits`` (\*b, N, k), ``labels`` (\*b, N); the result has shape (\*b). The minimum over k! permutations is one
+    linear assignment of the `pair_costs`, exact for every k.
+
+    >>> logits = torch.tensor([[9.0, 0.0], [9.0, 0.0], [0.0, 9.0]])
+    >>> assignment_cross_entropy(logits, torch.tensor([1, 1, 0])) == assignment_cross_entropy(logits, torch.tensor([0, 0, 1]))
+    tensor(True)
+    """
+    costs = pair_costs(logits, labels)
+    names = best_names(costs)
+    return costs.gather(-1, names[..., None]).sum((-2, -1))

@@ -1,0 +1,80 @@
+"""Models by name: a config.json that says what they are and a model.safetensors with their weights."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from importlib.resources import as_file, files
+from pathlib import Path
+
+from torch import nn
+
+from measureflow.models.checkpoints import load_tensors, read_json, save_tensors, write_atomically
+from measureflow.models.flow_transformer import FlowTransformer, FlowTransformerConfig
+
+KINDS: dict[str, tuple[type, type]] = {"flow-transformer": (FlowTransformer, FlowTransformerConfig)}
+
+
+def build(kind: str, settings: dict) -> nn.Module:
+    """A fresh model of a kind, its settings checked one by one."""
+    if kind not in KINDS:
+        raise ValueError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
+    model, config = KINDS[kind]
+    known = {field.name: field.type for field in dataclasses.fields(config)}
+    for name, value in settings.items():
+        if name not in known:
+            raise ValueError(f"{kind} has no setting {name!r}; it has {', '.join(known)}")
+        kinds = {"int": int, "float": (int, float), "bool": bool, "str": str}[str(known[name])]
+        if not isinstance(value, kinds) or (isinstance(value, bool) and known[name] != "bool"):
+            raise ValueError(f"{name} must be of type {known[name]}, got {value!r}")
+    return model(config(**settings))
+
+
+def save_model(model: nn.Module, folder: str | Path, facts: dict | None = None) -> Path:
+    """Write a model's weights and what they are into ``folder``."""
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    kind = next(kind for kind, (cls, _) in KINDS.items() if type(model) is cls)
+    table = {"kind": kind, "settings": dataclasses.asdict(model.config), "facts": facts or {}}
+    save_tensors(folder / "model.safetensors", model.state_dict())
+    write_atomically(folder / "config.json", (json.dumps(table, indent=2) + "\n").encode())
+    return folder
+
+
+def load_model(folder: str | Path) -> nn.Module:
+    """The model in ``folder``, in evaluation mode; a ValueError says what is wrong with a broken one."""
+    table = read_json(Path(folder) / "config.json")
+    settings = table.get("settings")
+    if not isinstance(settings, dict):
+        raise ValueError("config.json has no table 'settings'")
+    model = build(table.get("kind", ""), settings)
+    tensors, _ = load_tensors(Path(folder) / "model.safetensors")
+    wanted = model.state_dict()
+    if tensors.keys() != wanted.keys():
+        odd = sorted(tensors.keys() ^ wanted.keys())
+        raise ValueError(f"model.safetensors does not fit config.json: {len(odd)} names differ, such as {odd[0]!r}")
+    for name, tensor in tensors.items():
+        if tensor.shape != wanted[name].shape or tensor.dtype != wanted[name].dtype:
+            raise ValueError(f"{name} should be {tuple(wanted[name].shape)} {wanted[name].dtype}, got {tensor.shape}")
+    model.load_state_dict(tensors)
+    return model.eval()
+
+
+class _Pretrained:
+    """``load_pretrained(name)`` returns a shipped model ready to use; ``load_pretrained.available()`` lists them."""
+
+    def __call__(self, name: str) -> nn.Module:
+        if name not in self.available():
+            raise ValueError(f"name must be one of {', '.join(self.available()) or '(none shipped)'}, got {name!r}")
+        with as_file(files("measureflow") / "weights" / name) as folder:
+            return load_model(folder)
+
+    def available(self) -> tuple[str, ...]:
+        """The names of the models that ship with the package."""
+        home = files("measureflow") / "weights"
+        if not home.is_dir():
+            return ()
+        return tuple(sorted(entry.name for entry in home.iterdir() if (entry / "config.json").is_file()))
+
+
+load_pretrained = _Pretrained()

@@ -1,0 +1,216 @@
+"""The training loop: one step is data, loss, gradient, update; all else is bookkeeping that survives a crash."""
+
+from __future__ import annotations
+
+import csv
+import math
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+from torch.utils.data import DataLoader, Dataset
+
+from measureflow.measures.priors import Mixtures, paper_test_prior
+from measureflow.models.checkpoints import load_tensors, save_tensors, write_atomically
+from measureflow.models.losses import mixing_w2, snr_scaled_w2
+from measureflow.models.pretrained import build, save_model
+from measureflow.models.training_config import TrainingConfig, seeded
+
+TEST_SNRS = (15.0, 10.0, 5.0)
+
+
+class Training:
+    """A run in a folder: ``checkpoint.safetensors`` to go on from, ``log.csv``, and ``model/`` at the end.
+
+    Data, schedule and noise are functions of the seed and the step, so weights, optimiser state and the number of
+    steps done are all there is to remember: a run resumed after any crash ends with the same bits.
+    """
+
+    def __init__(self, config: TrainingConfig, folder: str | Path, *, resume: bool = False, devices: int | None = None):
+        self.config, self.folder = config, Path(folder)
+        self.checkpoint, self.log = self.folder / "checkpoint.safetensors", self.folder / "log.csv"
+        if self.checkpoint.exists() and not resume:
+            raise ValueError(f"{self.folder} holds a run already: resume it, or choose another folder")
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.fabric = _fabric(devices)
+        torch.manual_seed(config.seed)
+        self.model = build(config.kind, config.model)
+        self.average = {name: t.detach().clone() for name, t in self.model.named_parameters()}
+        self.optimiser = torch.optim.AdamW(_groups(self.model, config.weight_decay), lr=1.0, betas=(0.9, 0.99))
+        self.done, self.stopping = 0, False
+        if self.checkpoint.exists():
+            self._load()
+        self.worker, self.optimiser = self.fabric.setup(self.model, self.optimiser)
+
+    def run(self, watch=None) -> nn.Module:
+        """Train to the end (or until interrupted), calling ``watch(facts)`` after each step; returns the model."""
+        self._catch_signals()
+        self._trim_log()
+        saved = time.monotonic()
+        for step, batch in zip(range(self.done, self.config.steps), self._batches(), strict=False):
+            facts = self._step(step, batch)
+            self.done = step + 1
+            if self.fabric.is_global_zero:
+                self._write_log(facts)
+            due = self.config.evaluate_every and self.done % self.config.evaluate_every == 0
+            if due or self.done == self.config.steps:
+                facts |= self.evaluate()
+            if watch is not None:
+                watch(facts)
+            if self.stopping or time.monotonic() - saved > self.config.checkpoint_seconds:
+                self.save()
+                saved = time.monotonic()
+            if self.stopping:
+                break
+        self.save()
+        return self.finished()
+
+    def _step(self, step: int, mixtures: Mixtures) -> dict:
+        started = time.monotonic()
+        stage, within = self.config.stage_of(step)
+        rate = stage.rate_at(within)
+        for group in self.optimiser.param_groups:
+            group["lr"] = rate
+        mine = _share(mixtures, self.fabric.global_rank, self.fabric.world_size)
+        loss = snr_scaled_w2(self.worker(mine.points, mine.snr_db), mine)
+        self.optimiser.zero_grad()
+        self.fabric.backward(loss)
+        norm = nn.utils.clip_grad_norm_(self.model.parameters(), self.config.clip)
+        if not math.isfinite(norm):
+            raise RuntimeError(f"the gradient is not finite at step {step}: lower the rate; the last checkpoint is whole")
+        self.optimiser.step()
+        self._update_average(step)
+        seconds = time.monotonic() - started
+        return {"step": step, "n": stage.n, "rate": rate, "loss": loss.item(), "gradient": norm.item(), "seconds": seconds}
+
+    @torch.no_grad()
+    def _update_average(self, step: int) -> None:
+        decay = min(self.config.average, (1 + step) / (10 + step))  # short memory at first
+        for name, parameter in self.model.named_parameters():
+            self.average[name].lerp_(parameter.detach(), 1 - decay)
+
+    def finished(self) -> nn.Module:
+        """A copy with the averaged weights, in evaluation mode."""
+        model = build(self.config.kind, self.config.model)
+        model.load_state_dict(self.model.state_dict() | self.average)
+        return model.eval()
+
+    def evaluate(self) -> dict[str, float]:
+        """Mean W2 squared on the three test sets of the paper, drawn from a seed that training never uses."""
+        scores = evaluate(self.finished(), self.config.evaluate_sets, self.config.evaluate_n)
+        if self.fabric.is_global_zero:
+            _append(self.folder / "evaluations.csv", {"step": self.done} | scores)
+        return scores
+
+    def export(self, folder: str | Path, facts: dict | None = None) -> Path:
+        """Write the finished model where it can be loaded by `load_model`."""
+        return save_model(self.finished(), folder, facts)
+
+    def save(self) -> None:
+        """Write the checkpoint, whole or not at all."""
+        if not self.fabric.is_global_zero:
+            return
+        tensors = {f"model/{name}": t for name, t in self.model.state_dict().items()}
+        tensors |= {f"average/{name}": t for name, t in self.average.items()}
+        for i, state in self.optimiser.state_dict()["state"].items():
+            tensors |= {f"optimiser/{i}/{name}": t for name, t in state.items()}
+        save_tensors(self.checkpoint, tensors, {"done": self.done, "config": self.config.fingerprint()})
+
+    def _load(self) -> None:
+        tensors, facts = load_tensors(self.checkpoint)
+        if facts.get("config") != self.config.fingerprint():
+            raise ValueError(f"{self.checkpoint.name} belongs to another config: choose another folder")
+        part = lambda head: {n.removeprefix(head): t for n, t in tensors.items() if n.startswith(head)}  # noqa: E731
+        self.model.load_state_dict(part("model/"))
+        self.average = part("average/")
+        state: dict[int, dict[str, Tensor]] = {}
+        for name, tensor in part("optimiser/").items():
+            index, what = name.split("/")
+            state.setdefault(int(index), {})[what] = tensor
+        self.optimiser.load_state_dict(self.optimiser.state_dict() | {"state": state})
+        self.done = int(facts["done"])
+
+    def _batches(self) -> Iterator[Mixtures]:
+        steps = range(self.done, self.config.steps)
+        workers = self.config.data.workers
+        return iter(DataLoader(_Steps(self.config), sampler=steps, batch_size=None, num_workers=workers))
+
+    def _catch_signals(self) -> None:
+        def stop(*_):
+            self.stopping = True
+
+        for name in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(name, stop)
+
+    def _trim_log(self) -> None:
+        """Drop log rows of steps that will be done again."""
+        if not self.log.exists():
+            return
+        rows = list(csv.DictReader(self.log.read_text().splitlines()))
+        kept = [row for row in rows if int(row["step"]) < self.done]
+        lines = [",".join(rows[0])] + [",".join(row.values()) for row in kept] if rows else []
+        write_atomically(self.log, ("\n".join(lines) + "\n").encode() if kept else b"")
+
+    def _write_log(self, facts: dict) -> None:
+        _append(self.log, {k: f"{v:.6g}" if isinstance(v, float) else v for k, v in facts.items()})
+
+
+class _Steps(Dataset):
+    """Step number -> its data, made in a worker process."""
+
+    def __init__(self, config: TrainingConfig):
+        self.config = config
+
+    def __getitem__(self, step: int) -> Mixtures:
+        return self.config.batch(step)
+
+
+@torch.no_grad()
+def evaluate(model: nn.Module, sets: int, n: int, *, d: int = 2, seed: int = 1) -> dict[str, float]:
+    """Mean W2 squared of a model on the test sets of [Zimin 2025, E.1] at 15, 10 and 5 dB, SNR given."""
+    scores = {}
+    for snr_db in TEST_SNRS:
+        generator, total = seeded(seed, "test", snr_db, n), 0.0
+        for start in range(0, sets, 8):
+            mixtures = paper_test_prior(snr_db).sample(min(8, sets - start), n, generator)
+            total += mixing_w2(model(mixtures.points, mixtures.snr_db), mixtures).sum().item()
+        scores[f"w2_{snr_db:g}db"] = total / sets
+    return scores
+
+
+def _fabric(devices: int | None):
+    from lightning_fabric import Fabric
+
+    world = int(os.environ.get("WORLD_SIZE", "1"))
+    strategy = "ddp" if world > 1 else "auto"
+    fabric = Fabric(accelerator="auto", devices=devices or (int(os.environ.get("LOCAL_WORLD_SIZE", "1"))), strategy=strategy)
+    fabric.launch()
+    return fabric
+
+
+def _groups(model: nn.Module, decay: float) -> list[dict]:
+    """Matrices are pulled toward zero, vectors are not."""
+    matrices = [p for p in model.parameters() if p.ndim >= 2]
+    vectors = [p for p in model.parameters() if p.ndim < 2]
+    return [{"params": matrices, "weight_decay": decay}, {"params": vectors, "weight_decay": 0.0}]
+
+
+def _share(mixtures: Mixtures, rank: int, world: int) -> Mixtures:
+    """This process's part of the batch: together the processes see what one alone would see."""
+    if world == 1:
+        return mixtures
+    fields = (getattr(mixtures, name)[rank::world] for name in mixtures.__dataclass_fields__)
+    return Mixtures(*fields)
+
+
+def _append(path: Path, row: dict) -> None:
+    new = not path.exists() or path.stat().st_size == 0
+    with path.open("a", newline="") as file:
+        writer = csv.DictWriter(file, row.keys())
+        if new:
+            writer.writeheader()
+        writer.writerow(row)
