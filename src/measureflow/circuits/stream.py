@@ -1,0 +1,84 @@
+"""The residual stream with named slots, and matrices built from what they do to the slots."""
+
+from __future__ import annotations
+
+from math import prod
+
+import torch
+from torch import Tensor
+
+
+class Stream:
+    r"""Coordinates of a token, cut into named slots: ``Stream(point=d, assignment=k)`` has width d + k.
+
+    A matrix is asked for by what it does: `only` keeps slots and zeroes the rest, the :math:`I^{i:j}` of
+    [Clarkson 2025, Definition 3]; `matrix` moves one slot onto another, as the lift of Definition 4 does.
+
+    >>> stream = Stream(point=2, assignment=1)
+    >>> stream.only("point")
+    tensor([[1., 0., 0.],
+            [0., 1., 0.],
+            [0., 0., 0.]], dtype=torch.float64)
+    >>> stream.read(stream.embed(point=torch.tensor([[3.0, 4.0]])), "point")
+    tensor([[3., 4.]])
+    """
+
+    def __init__(self, **slots: int):
+        if not slots:
+            raise ValueError("slots must name at least one slot")
+        for name, width in slots.items():
+            if width < 1 or int(width) != width:
+                raise ValueError(f"slot {name} must have a positive whole width, got {width}")
+        self.slots, start = {}, 0
+        for name, width in slots.items():
+            self.slots[name] = slice(start, start + int(width))
+            start += int(width)
+        self.width = start
+
+    def __getitem__(self, name: str) -> slice:
+        if name not in self.slots:
+            raise ValueError(f"the stream has no slot {name!r}; it has {', '.join(self.slots)}")
+        return self.slots[name]
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.slots
+
+    def matrix(self, *moves: tuple[str, str, float]) -> Tensor:
+        """The matrix that adds factor times source to target, for each move (source, target, factor)."""
+        M = torch.zeros(self.width, self.width, dtype=torch.float64)
+        for source, target, factor in moves:
+            from_, to = self[source], self[target]
+            if to.stop - to.start != from_.stop - from_.start:
+                raise ValueError(
+                    f"slots {source!r} and {target!r} differ in width, so one cannot move onto the other"
+                )
+            M[to, from_] += factor * torch.eye(to.stop - to.start, dtype=M.dtype)
+        return M
+
+    def only(self, *names: str, factor: float = 1.0) -> Tensor:
+        """The matrix that keeps the named slots, times ``factor``, and zeroes all others."""
+        return self.matrix(*[(name, name, factor) for name in names])
+
+    def embed(self, **values: Tensor) -> Tensor:
+        r"""Tokens (\*b, n, width) with the given slots filled and zeros elsewhere."""
+        first = next(iter(values.values()))
+        tokens = first.new_zeros(*first.shape[:-1], self.width)
+        for name, value in values.items():
+            tokens[..., self[name]] = value
+        return tokens
+
+    def read(self, tokens: Tensor, name: str) -> Tensor:
+        """One slot of every token."""
+        return tokens[..., self[name]]
+
+    def rotation(self, generator: torch.Generator) -> Tensor:
+        """A random rotation of the whole stream, for [Clarkson 2025, Remark 1]."""
+        normal = torch.randn(self.width, self.width, generator=generator, dtype=torch.float64)
+        Q, R = torch.linalg.qr(normal)
+        Q = Q * R.diagonal().sign()
+        if prod(torch.linalg.slogdet(Q).sign.reshape(-1).tolist()) < 0:
+            Q[:, 0] = -Q[:, 0]
+        return Q
+
+    def __repr__(self) -> str:
+        return f"Stream({', '.join(f'{name}={s.stop - s.start}' for name, s in self.slots.items())})"
