@@ -144,9 +144,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="benchmarks/run.py", description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", help="which to run (all when none is named)")
     parser.add_argument("--list", action="store_true", help="only say which there are")
-    parser.add_argument(
-        "--out", type=Path, default=RESULTS, help="where to save (default: benchmarks/results)"
-    )
+    parser.add_argument("--out", type=Path, default=RESULTS, help="where to save (default: benchmarks/results)")
     chosen = parser.parse_args(arguments)
     benchmarks, console = available(), Console()
     if chosen.list or not benchmarks:

@@ -48,9 +48,7 @@ html_math_renderer = "mathml"
 
 def mathml(translator, node, as_block):
     """Write one formula as MathML; one that docutils cannot read is a warning and stays TeX."""
-    tex = node.astext().replace(
-        r"\textstyle", ""
-    )  # docutils has it only at the head of a group; it is but a size
+    tex = node.astext().replace(r"\textstyle", "")  # docutils has it only at the head of a group; it is but a size
     try:
         translator.body.append(tex2mathml(tex, as_block=as_block))
     except MathError as error:
