@@ -209,7 +209,8 @@ class GumbelSoftmax(Normaliser):
     def forward(self, scores: Tensor, weights: Tensor | None = None) -> Tensor:
         u = torch.rand(scores.shape, generator=self.generator, dtype=scores.dtype, device=scores.device)
         tiny = torch.finfo(scores.dtype).tiny
-        gumbel = -torch.log(-torch.log(u.clamp_min(tiny)).clamp_min(tiny))
+        waits = -torch.log(u.clamp_min(tiny))  # standard exponential; minus its log is standard Gumbel
+        gumbel = -torch.log(waits.clamp_min(tiny))
         logits = scores + log_masses(scores, weights) + gumbel
         if self.temperature == 0:
             return Hardmax()(logits)

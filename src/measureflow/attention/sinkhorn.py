@@ -73,7 +73,7 @@ def _log_probabilities(scores: Tensor, weights: Tensor | None, axis: int) -> Ten
     shape[-3 - axis] = 1
     if weights is None:
         return scores.new_zeros(()).expand(shape) - torch.log(scores.new_tensor(float(scores.shape[axis])))
-    log_w = torch.as_tensor(log_masses(scores, weights))
+    log_w = torch.atleast_2d(log_masses(scores, weights))
     if log_w.shape[-3 - axis] != 1:
         raise ValueError(
             "Sinkhorn attention couples all queries, so they cannot each see a measure of their own"
