@@ -1,0 +1,162 @@
+"""Every score with every normaliser, as a field on measures."""
+
+import pytest
+import torch
+from members import EXACT, NORMALISERS, RANDOM, ROW_BY_ROW, SCORES, SMOOTH
+from problems import masses, normal
+
+from measureflow.attention import Attention, Softmax, field
+from measureflow.measures import Empirical
+
+ROUNDING = dict(rtol=1e-11, atol=1e-11)  # float64 sums of a few dozen terms, scores of up to a hundred
+
+
+def attention(score: str, normaliser: str, d: int = 2) -> Attention:
+    Q, K, V = normal(3, d, d, seed=9)
+    return Attention(SCORES[score](Q, K), NORMALISERS[normaliser](), V)
+
+
+def explicit(member: Attention, x, mu, u=None):
+    """The definition: normalised scores times values, the whole matrix at once."""
+    scores = member.score(x, mu.points)
+    w = mu.weights[..., None, :]
+    z = member.normaliser(scores, w, u) if member.normaliser.couples_queries else member.normaliser(scores, w)
+    return z @ member.value(mu.points)
+
+
+@pytest.mark.parametrize("normaliser", NORMALISERS)
+@pytest.mark.parametrize("score", SCORES)
+def test_field_is_normalised_scores_times_values(score, normaliser):
+    mu, x = Empirical(normal(8, 2, seed=1), masses(8, seed=2)), normal(5, 2, seed=3)
+    expected = explicit(attention(score, normaliser), x, mu)
+    torch.testing.assert_close(attention(score, normaliser).at(x, mu), expected, **ROUNDING)
+
+
+@pytest.mark.parametrize("normaliser", NORMALISERS)
+@pytest.mark.parametrize("score", SCORES)
+def test_a_batch_is_its_elements_one_by_one(score, normaliser):
+    y, w = normal(2, 3, 6, 2, seed=1), masses(2, 3, 6, seed=2)
+    together = attention(score, normaliser)(Empirical(y, w))
+    assert together.shape == y.shape
+    assert torch.isfinite(together).all()
+    if normaliser in RANDOM:  # a batch draws other numbers than its elements
+        return
+    for i in range(2):
+        for j in range(3):
+            alone = attention(score, normaliser)(Empirical(y[i, j], w[i, j]))
+            torch.testing.assert_close(together[i, j], alone, **ROUNDING)
+
+
+@pytest.mark.parametrize("normaliser", EXACT)
+@pytest.mark.parametrize("score", SCORES)
+def test_tokens_are_a_measure_of_equal_masses(score, normaliser):
+    x = normal(7, 2, seed=1)
+    member = attention(score, normaliser)
+    weighted = member(Empirical(x, torch.full((7,), 1 / 7, dtype=torch.float64)))
+    torch.testing.assert_close(member(x), weighted, **ROUNDING)
+    torch.testing.assert_close(member(Empirical(x)), weighted, **ROUNDING)
+
+
+@pytest.mark.parametrize("normaliser", EXACT)
+@pytest.mark.parametrize("score", SCORES)
+def test_point_twice_is_mass_two_and_mass_zero_is_no_point(score, normaliser):
+    x = normal(4, 2, seed=1)
+    w = torch.tensor([2.0, 1.0, 0.0, 1.0], dtype=torch.float64)
+    repeated = Empirical(x[[0, 0, 1, 3]], torch.ones(4, dtype=torch.float64))
+    member = attention(score, normaliser)
+    at = x[[0, 1, 3]]
+    if member.normaliser.couples_queries:  # where queries count, they must be repeated too
+        once = member(Empirical(x, w))[[0, 1, 3]]
+        torch.testing.assert_close(once, member(repeated)[[0, 2, 3]], **ROUNDING)
+    else:
+        torch.testing.assert_close(member.at(at, Empirical(x, w)), member.at(at, repeated), **ROUNDING)
+
+
+@pytest.mark.parametrize("normaliser", EXACT)
+@pytest.mark.parametrize("score", SCORES)
+def test_the_order_of_tokens_does_not_matter(score, normaliser, generator):
+    x, w = normal(7, 2, seed=1), masses(7, seed=2)
+    order = torch.randperm(7, generator=generator)
+    member = attention(score, normaliser)
+    torch.testing.assert_close(member(Empirical(x[order], w[order])), member(Empirical(x, w))[order], **ROUNDING)
+
+
+@pytest.mark.parametrize("normaliser", ROW_BY_ROW)
+@pytest.mark.parametrize("score", SCORES)
+def test_blocks_of_rows_change_nothing(score, normaliser, monkeypatch):
+    mu = Empirical(normal(9, 2, seed=1), masses(9, seed=2))
+    whole = attention(score, normaliser)(mu)
+    monkeypatch.setattr(field, "BLOCK", 18)  # two rows of nine keys at a time, the last block one row
+    torch.testing.assert_close(attention(score, normaliser)(mu), whole, **ROUNDING)
+
+
+def test_blocks_are_small_enough(monkeypatch):
+    """No score matrix larger than BLOCK is ever asked for."""
+    seen = []
+
+    class Watched(SCORES["dot product"]):
+        def forward(self, x, y):
+            scores = super().forward(x, y)
+            seen.append(scores.numel())
+            return scores
+
+    monkeypatch.setattr(field, "BLOCK", 200)
+    Attention(Watched(), NORMALISERS["hardmax"]())(normal(3, 20, 2, seed=1))
+    assert max(seen) <= 200
+    assert sum(seen) == 3 * 20 * 20
+
+
+@pytest.mark.parametrize("normaliser", SMOOTH)
+@pytest.mark.parametrize("score", SCORES)
+def test_gradient_in_queries_keys_and_masses(score, normaliser):
+    x, y, w = normal(2, 2, seed=1), normal(3, 2, seed=2), masses(3, seed=3)
+    member = attention(score, normaliser)
+
+    def velocity(x, y, w):
+        return member.at(x, Empirical.trusted(y, w))
+
+    assert torch.autograd.gradcheck(velocity, tuple(t.requires_grad_() for t in (x, y, w)))
+
+
+# ---------------------------------------------------------------------------------------------- the fused softmax
+
+FUSED_CASES = {
+    "plain": lambda: Empirical(normal(40, 2, seed=1)),
+    "masses": lambda: Empirical(normal(40, 2, seed=1), masses(40, seed=2)),
+    "batch": lambda: Empirical(normal(2, 3, 40, 2, seed=1), masses(2, 3, 40, seed=2)),
+    "deep batch": lambda: Empirical(normal(2, 1, 2, 2, 9, 2, seed=1)),
+    "one point": lambda: Empirical(normal(1, 2, seed=1)),
+    "no mass at first": lambda: Empirical(normal(1200, 2, seed=1), (torch.arange(1200) >= 700).double()),
+}
+
+
+@pytest.mark.parametrize("case", FUSED_CASES)
+@pytest.mark.parametrize("value", [None, normal(2, 2, seed=7), normal(5, 2, seed=7), normal(1, 2, seed=7)])
+@pytest.mark.parametrize("score", SCORES)
+def test_fused_softmax_equals_the_explicit_matrix(score, value, case):
+    mu = FUSED_CASES[case]()
+    member = Attention(SCORES[score](normal(3, 2, seed=5), normal(3, 2, seed=6)), Softmax(0.8), value)
+    torch.testing.assert_close(member(mu), explicit(member, mu.points, mu), **ROUNDING)
+
+
+@pytest.mark.parametrize("score", SCORES)
+def test_fused_softmax_gives_finite_gradients_to_padded_points(score):
+    y = normal(5, 2, seed=1).requires_grad_()
+    w = torch.tensor([1.0, 1.0, 0.0, 1.0, 0.0], dtype=torch.float64, requires_grad=True)
+    Attention(SCORES[score]()).at(y, Empirical.trusted(y, w)).square().sum().backward()
+    assert torch.isfinite(y.grad).all()
+    assert torch.isfinite(w.grad).all()
+
+
+@pytest.mark.parametrize(("offset", "tolerance"), [(0.0, 1e-6), (100.0, 1e-4), (1e4, 1e-2)])
+def test_distance_softmax_keeps_its_digits_far_from_the_origin(offset, tolerance):
+    """In single precision, relative to the cloud: an offset of 1e4 leaves about ten bits of it."""
+    x = (offset + normal(200, 2, seed=1)).float()
+    member = Attention(SCORES["negative squared distance"](), Softmax(2.0))
+    assert (member(x).double() - member(x.double())).abs().max() < tolerance
+
+
+def test_matrices_take_the_precision_of_the_points():
+    member = Attention(value=[[2.0, 0.0], [0.0, 2.0]])  # a list becomes single precision
+    assert member(normal(4, 2)).dtype == torch.float64
+    assert member(normal(4, 2).float()).dtype == torch.float32
