@@ -9,10 +9,14 @@ from pathlib import Path
 
 from torch import nn
 
+from measureflow.models.any_dimension import AnyDimensionConfig, AnyDimensionFlow
 from measureflow.models.checkpoints import load_tensors, read_json, save_tensors, write_atomically
 from measureflow.models.flow_transformer import FlowTransformer, FlowTransformerConfig
 
-KINDS: dict[str, tuple[type, type]] = {"flow-transformer": (FlowTransformer, FlowTransformerConfig)}
+KINDS: dict[str, tuple[type, type]] = {
+    "flow-transformer": (FlowTransformer, FlowTransformerConfig),
+    "any-dimension": (AnyDimensionFlow, AnyDimensionConfig),
+}
 
 
 def build(kind: str, settings: dict) -> nn.Module:

@@ -1,0 +1,138 @@
+"""One set of weights for every dimension: a learned flow that contains EM."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from measureflow.attention.normalisers import log_masses
+from measureflow.flows import Trajectory
+from measureflow.measures import Empirical
+from measureflow.models.flow_speed import FlowSpeed
+from measureflow.models.heads import CompetingHeads, MeanShiftHeads
+
+
+@dataclass(frozen=True)
+class AnyDimensionConfig:
+    """The shape of an `AnyDimensionFlow`."""
+
+    n_self: int = 3  # heads that attend among the tokens
+    n_em: int = 2  # heads in which tokens compete for the data
+    n_features: int = 32  # invariant numbers that each token carries
+    n_messages: int = 8  # of them, how many each head passes on
+    hidden: int = 64
+    n_layers: int = 8
+    max_flow: float = 8.0  # the flow F predicts lies between 0 and this
+    snr_low: float = 0.0  # range of SNR in dB over which F varies
+    snr_high: float = 18.0
+
+    def __post_init__(self):
+        for name in ("n_self", "n_em", "n_features", "hidden", "n_layers"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
+
+
+class AnyDimensionFlow(nn.Module):
+    r"""Tokens y, a copy of the data x, flow onto the mixing measure; positions move only along differences.
+
+    .. math:: y_i \leftarrow y_i + h \sum_s g_s(f_i)\,(m^{(s)}_i - y_i), \qquad f_i \leftarrow f_i + \mathrm{MLP}(\text{invariants}_i)
+
+    Each head s offers a mean m: of the tokens near y_i (mean shift), or of the data that y_i wins against the
+    other tokens (an EM step of n atoms). The gates g read features f that see only numbers a rotation cannot
+    change, so one set of weights serves every dimension, and the output turns, shifts, scales and permutes with
+    the input. Lengths are in units of the noise, which the SNR gives. With gates set by hand it is EM exactly
+    (`em`). Masses of the data ride along: mass 2 is a row twice.
+
+    >>> model = AnyDimensionFlow()
+    >>> x = torch.randn(2, 10, 5, generator=torch.Generator().manual_seed(0))
+    >>> model(x, torch.tensor([5.0, 10.0])).shape
+    torch.Size([2, 10, 5])
+    """
+
+    def __init__(self, config: AnyDimensionConfig | None = None):
+        super().__init__()
+        self.config = c = config or AnyDimensionConfig()
+        self.shift = MeanShiftHeads(c.n_self, c.n_features, c.n_messages, widths=(0.4, 2.0))
+        self.compete = CompetingHeads(c.n_em, c.n_features, c.n_messages, widths=(0.7, 1.4))
+        heads = c.n_self + c.n_em
+        self.gates = nn.Linear(c.n_features, heads)
+        nn.init.zeros_(self.gates.weight)
+        nn.init.constant_(self.gates.bias, 0.5 / heads)
+        self.speed = FlowSpeed(c.snr_low, c.snr_high, c.max_flow)
+        seen = 2 * c.n_features + self.shift.n_seen + self.compete.n_seen + 1
+        self.start = nn.Sequential(nn.Linear(3, c.n_features), nn.GELU(), nn.Linear(c.n_features, c.n_features))
+        self.update = nn.Sequential(
+            nn.LayerNorm(seen), nn.Linear(seen, c.hidden), nn.GELU(), nn.Linear(c.hidden, c.n_features)
+        )
+
+    def forward(
+        self, points: Tensor, snr_db: Tensor, *, weights: Tensor | None = None, n_layers: int | None = None
+    ) -> Tensor:
+        """Output tokens (B, n, d) for points (B, n, d) and their SNR in dB (B,)."""
+        return self.flow(points, snr_db, weights=weights, n_layers=n_layers)[-1]
+
+    def flow(
+        self, points: Tensor, snr_db: Tensor, *, weights: Tensor | None = None, n_layers: int | None = None
+    ) -> Trajectory:
+        """The tokens at every layer."""
+        if points.ndim != 3 or snr_db.shape != points.shape[:1]:
+            raise ValueError(
+                f"points must have shape (B, n, d) and snr_db (B,), got {tuple(points.shape)} and {tuple(snr_db.shape)}"
+            )
+        L = n_layers or self.config.n_layers
+        p, centre, unit = _units(points, snr_db, weights)
+        h = self.speed(snr_db) / L
+        x = y = (points - centre) / unit
+        log_p = log_masses(x, p)
+        f = self._first_features(x, snr_db)
+        path, times = [points], [0.0]
+        for _ in range(L):
+            y, f = self.layer(x, y, f, p, log_p, h)
+            path.append(centre + unit * y)
+            times.append(times[-1] + h)
+        return Trajectory(path, times, torch.full_like(snr_db, torch.inf))
+
+    def layer(self, x: Tensor, y: Tensor, f: Tensor, p: Tensor, log_p: Tensor, h: Tensor) -> tuple[Tensor, Tensor]:
+        """One layer: what the heads offer, how far to go, and what to remember. Lengths are in units of the noise."""
+        near, seen_near = self.shift(y, f, log_p)
+        won, seen_won = self.compete(x, y, f, p, log_p)
+        offers = torch.cat([near, won], 1)  # (B, heads, n, d)
+        gates = self.gates(f).transpose(1, 2)  # (B, heads, n)
+        moved = y + h[:, None, None] * (gates[..., None] * (offers - y[:, None])).sum(1)
+        pooled = (p[..., None] * f).sum(1, keepdim=True).expand_as(f)
+        strayed = torch.log1p((y - x).square().mean(-1, keepdim=True))
+        return moved, f + self.update(torch.cat([f, pooled, seen_near, seen_won, strayed], -1))
+
+    def _first_features(self, x: Tensor, snr_db: Tensor) -> Tensor:
+        """All tokens begin alike, knowing the SNR and the dimension."""
+        B, n, d = x.shape
+        facts = torch.stack([snr_db / 10, torch.full_like(snr_db, math.log(d)), torch.full_like(snr_db, 1.0)], -1)
+        return self.start(facts)[:, None].expand(B, n, -1)
+
+    @classmethod
+    def em(cls, n_layers: int = 1) -> AnyDimensionFlow:
+        r"""The weights that make each layer one EM step for n equally weighted atoms with known noise.
+
+        Tokens compete at the width of the noise, :math:`r_{ij} \propto e^{-|x_j - y_i|^2/2\sigma^2}`, and each moves
+        all the way to the mean of what it wins: a particle form of the fixed point of the NPMLE.
+        """
+        far = {"snr_low": 1000.0, "snr_high": 1001.0}  # every SNR lies below the range, where F is flat
+        model = cls(AnyDimensionConfig(n_em=1, n_layers=n_layers, max_flow=float(n_layers), **far))
+        with torch.no_grad():
+            for parameter in model.gates.parameters():
+                parameter.zero_()
+            model.gates.bias[-1] = 1.0
+            model.compete.log_width.zero_()
+        return model
+
+
+def _units(points: Tensor, snr_db: Tensor, weights: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
+    r"""Probabilities (B, n), centre (B, 1, d) and noise level (B, 1, 1): total variance is :math:`\sigma^2(1 + \mathrm{SNR})`."""
+    mu = Empirical.trusted(points, weights)
+    centre = mu.mean[:, None]
+    variance = (mu.probabilities[..., None] * (points - centre).square()).sum((1, 2)) / points.shape[-1]
+    sigma = (variance / (1 + 10 ** (snr_db / 10))).clamp_min(1e-30).sqrt()
+    return mu.probabilities, centre, sigma[:, None, None]

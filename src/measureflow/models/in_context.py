@@ -1,0 +1,139 @@
+"""He 2025, section 4: a small transformer that reads a set of points and names the cluster of each."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import one_hot
+
+from measureflow.attention import Attention, DotProduct, Matrix, MultiHead, Softmax
+from measureflow.measures import checks
+
+
+class InContextClusterer(nn.Module):
+    r"""Points (\*b, N, d) to logits (\*b, N, k): L layers :math:`h + \Gamma(h)`, :math:`h + W_2 \mathrm{ReLU}(W_1 h)` [He 2025, 2.1, 4].
+
+    Each set is first centred and scaled to mean square one, so the model is blind to units. ``averaged_heads``
+    takes the mean of full-width heads in place of joining thin ones (Figures 4 and 5). ``layer_norm`` puts a layer
+    norm before each sub-layer; the paper does not say, and training is many times faster with it. With
+    ``context`` the tokens also carry the rows P of eq. (4), made from first labels that the caller gives.
+
+    >>> model = InContextClusterer(n_classes=3, dimension=2)
+    >>> model(torch.randn(5, 30, 2)).shape
+    torch.Size([5, 30, 3])
+    """
+
+    def __init__(
+        self,
+        n_classes: int = 4,
+        dimension: int = 10,
+        *,
+        n_layers: int = 3,
+        n_heads: int = 2,
+        width: int = 64,
+        averaged_heads: bool = False,
+        layer_norm: bool = True,
+        context: bool = False,
+        generator: torch.Generator | None = None,
+    ):
+        super().__init__()
+        sizes = {
+            "n_classes": n_classes,
+            "dimension": dimension,
+            "n_layers": n_layers,
+            "n_heads": n_heads,
+            "width": width,
+        }
+        for name, value in sizes.items():
+            if value < 1 or int(value) != value:
+                raise ValueError(f"{name} must be a positive whole number, got {value}")
+        if width % n_heads and not averaged_heads:
+            raise ValueError(f"width={width} must be a multiple of n_heads={n_heads} for heads to be joined")
+        self.config = sizes | {"averaged_heads": averaged_heads, "layer_norm": layer_norm, "context": context}
+        tokens = dimension + (2 * dimension + n_classes + 1 if context else 0)
+        draw = Drawn(generator)
+        self.embed, self.name = draw.linear(tokens, width), draw.linear(width, n_classes)
+        self.layers = nn.ModuleList(Layer(width, n_heads, averaged_heads, layer_norm, draw) for _ in range(n_layers))
+
+    def forward(self, points: Tensor, start: Tensor | None = None) -> Tensor:
+        r"""Logits (\*b, N, k); ``start`` holds first labels (\*b, N), for a model with ``context`` and only for one."""
+        c = self.config
+        if points.shape[-1] != c["dimension"]:
+            raise ValueError(f"points have {points.shape[-1]} coordinates, the model takes {c['dimension']}")
+        if (start is None) == c["context"]:
+            raise ValueError(
+                f"start must be {'given' if c['context'] else 'left out'}: the model has context={c['context']}"
+            )
+        x = standardised(points)
+        h = self.embed(x if start is None else torch.cat([x, context_rows(x, start, c["n_classes"])], -1))
+        for layer in self.layers:
+            h = layer(h)
+        return self.name(h)
+
+    @torch.no_grad()
+    def labels(self, points, start: Tensor | None = None) -> Tensor:
+        r"""The most likely cluster (\*b, N) of each point."""
+        x = checks.points("points", points, self.embed.weight.dtype)
+        if x.shape[-2] < self.config["n_classes"]:
+            raise ValueError(f"{self.config['n_classes']} clusters need at least as many points, got {x.shape[-2]}")
+        return self(x, start).argmax(-1)
+
+
+class Layer(nn.Module):
+    """One attention and one fully connected sub-layer, each added to the stream."""
+
+    def __init__(self, width: int, n_heads: int, averaged: bool, layer_norm: bool, draw: Drawn):
+        super().__init__()
+        e = width if averaged else width // n_heads
+        score = DotProduct(draw(n_heads, e, width), draw(n_heads, e, width), learn=True)
+        heads = Attention(score, Softmax(1 / math.sqrt(e)), Matrix(draw(n_heads, e, width), learn=True))
+        if averaged:
+            self.attention = MultiHead.averaged(heads)
+        else:
+            self.attention = MultiHead.concatenated(heads, draw(width, width), learn=True)
+        self.connected = nn.Sequential(draw.linear(width, 4 * width), nn.ReLU(), draw.linear(4 * width, width))
+        self.norms = nn.ModuleList(nn.LayerNorm(width) if layer_norm else nn.Identity() for _ in range(2))
+
+    def forward(self, h: Tensor) -> Tensor:
+        z = self.norms[0](h)
+        h = h + self.attention.attend(z, z, None)
+        return h + self.connected(self.norms[1](h))
+
+
+class Drawn:
+    """First weights of variance 1/fan-in, all from one generator."""
+
+    def __init__(self, generator: torch.Generator | None):
+        self.generator = torch.Generator().manual_seed(0) if generator is None else generator
+
+    def __call__(self, *shape: int) -> Tensor:
+        return torch.randn(*shape, generator=self.generator) / math.sqrt(shape[-1])
+
+    def linear(self, fan_in: int, fan_out: int) -> nn.Linear:
+        """A linear map with drawn weights and no bias to begin with."""
+        layer = nn.Linear(fan_in, fan_out)
+        with torch.no_grad():
+            layer.weight.copy_(self(fan_out, fan_in))
+            layer.bias.zero_()
+        return layer
+
+
+def standardised(points: Tensor) -> Tensor:
+    r"""Each set moved to mean zero and scaled to mean square one over all its coordinates."""
+    x = points - points.mean(-2, keepdim=True)
+    size = x.square().mean((-2, -1), keepdim=True).sqrt()
+    return x / torch.where(size > 0, size, 1.0)
+
+
+def context_rows(x: Tensor, start: Tensor, k: int) -> Tensor:
+    r"""The rows P of eq. (4) for points (\*b, N, d) and first labels (\*b, N): centres at tokens 1..k, labels, codes, ones."""
+    n, d = x.shape[-2:]
+    if k > n:
+        raise ValueError(f"k={k} clusters need at least as many points, got N={n}")
+    p1 = one_hot(start, k).to(x)
+    centres = p1.mT @ x / p1.sum(-2)[..., None].clamp_min(1)
+    mu = torch.cat([centres, x.new_zeros(*x.shape[:-2], n - k, d)], -2)
+    p2 = torch.eye(n, d, dtype=x.dtype, device=x.device).expand_as(x)
+    return torch.cat([mu, p1, p2, torch.ones_like(x[..., :1])], -1)
