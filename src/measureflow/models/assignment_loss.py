@@ -17,7 +17,7 @@ def pair_costs(logits: Tensor, labels: Tensor) -> Tensor:
     k = logits.shape[-1]
     if labels.shape != logits.shape[:-1]:
         raise ValueError(f"labels must have shape {tuple(logits.shape[:-1])}, got {tuple(labels.shape)}")
-    if labels.numel() and not (0 <= int(labels.min()) and int(labels.max()) < k):
+    if labels.numel() and (int(labels.min()) < 0 or int(labels.max()) >= k):
         raise ValueError(f"labels must lie in 0..{k - 1}, the outputs there are, got up to {int(labels.max())}")
     member = one_hot(labels, k).to(logits.dtype)
     return -member.mT @ torch.log_softmax(logits, -1) / logits.shape[-2]
@@ -31,14 +31,14 @@ def best_names(costs: Tensor) -> Tensor:
 
 
 def assignment_cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
-    r"""The least cross entropy over all namings, :math:`\min_{\pi \in S_k} -\frac1N \sum_i \log p_{i\pi(z_i)}` [He 2025, 4].
+    r"""The least cross entropy over all namings [He 2025, 4], :math:`\min_\pi -\frac1N \sum_i \log p_{i\pi(z_i)}`.
 
     ``logits`` (\*b, N, k), ``labels`` (\*b, N); the result has shape (\*b). The minimum over k! permutations is one
     linear assignment of the `pair_costs`, exact for every k.
 
     >>> logits = torch.tensor([[9.0, 0.0], [9.0, 0.0], [0.0, 9.0]])
-    >>> assignment_cross_entropy(logits, torch.tensor([1, 1, 0])) == assignment_cross_entropy(logits, torch.tensor([0, 0, 1]))
-    tensor(True)
+    >>> [round(float(assignment_cross_entropy(logits, torch.tensor(z))), 6) for z in ([0, 0, 1], [1, 1, 0])]
+    [0.000123, 0.000123]
     """
     costs = pair_costs(logits, labels)
     names = best_names(costs)

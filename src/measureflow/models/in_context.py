@@ -13,7 +13,9 @@ from measureflow.measures import checks
 
 
 class InContextClusterer(nn.Module):
-    r"""Points (\*b, N, d) to logits (\*b, N, k): L layers :math:`h + \Gamma(h)`, :math:`h + W_2 \mathrm{ReLU}(W_1 h)` [He 2025, 2.1, 4].
+    r"""Points (\*b, N, d) to logits (\*b, N, k), by layers of Definitions 2.1 and 2.3 [He 2025, 4].
+
+    .. math:: h \leftarrow h + \Gamma(h), \qquad h \leftarrow h + W_2\, \mathrm{ReLU}(W_1 h)
 
     Each set is first centred and scaled to mean square one, so the model is blind to units. ``averaged_heads``
     takes the mean of full-width heads in place of joining thin ones (Figures 4 and 5). ``layer_norm`` puts a layer
@@ -103,7 +105,7 @@ class Layer(nn.Module):
 
 
 class Drawn:
-    """First weights of variance 1/fan-in, all from one generator."""
+    """First weights, all from one generator; matrices of attention have variance 1/fan-in."""
 
     def __init__(self, generator: torch.Generator | None):
         self.generator = torch.Generator().manual_seed(0) if generator is None else generator
@@ -112,10 +114,10 @@ class Drawn:
         return torch.randn(*shape, generator=self.generator) / math.sqrt(shape[-1])
 
     def linear(self, fan_in: int, fan_out: int) -> nn.Linear:
-        """A linear map with drawn weights and no bias to begin with."""
+        """A linear map with uniform weights of variance 1/(3 fan-in), torch's own choice, and no bias to begin with."""
         layer = nn.Linear(fan_in, fan_out)
         with torch.no_grad():
-            layer.weight.copy_(self(fan_out, fan_in))
+            layer.weight.uniform_(-1, 1, generator=self.generator).div_(math.sqrt(fan_in))
             layer.bias.zero_()
         return layer
 
@@ -128,7 +130,7 @@ def standardised(points: Tensor) -> Tensor:
 
 
 def context_rows(x: Tensor, start: Tensor, k: int) -> Tensor:
-    r"""The rows P of eq. (4) for points (\*b, N, d) and first labels (\*b, N): centres at tokens 1..k, labels, codes, ones."""
+    r"""The rows P of eq. (4), from points (\*b, N, d) and first labels (\*b, N): centres, labels, codes, ones."""
     n, d = x.shape[-2:]
     if k > n:
         raise ValueError(f"k={k} clusters need at least as many points, got N={n}")

@@ -18,7 +18,7 @@ Start = Callable[[Tensor, int], Tensor]  # points (B, N, d), k -> first labels (
 
 @dataclass(frozen=True)
 class Recipe:
-    """Adam with a step size that decays by ``decay`` each step, or after ``warm_up`` steps along a cosine if that is None.
+    """Adam, its step size decaying by ``decay`` each step, or along a cosine after ``warm_up`` steps if that is None.
 
     ``n_per_class`` trains on smaller sets than those asked for: attention does not care how many points there are,
     and sets of 16 points a class cost a fifth of sets of 50. ``clip`` bounds the norm of the gradient.
