@@ -11,6 +11,7 @@ from measureflow.attention.field import (
     Sum,
     TimeDependent,
 )
+from measureflow.attention.gauss_transform import Fast
 from measureflow.attention.matrix import Matrix
 from measureflow.attention.normalisers import (
     Exp,
@@ -31,7 +32,7 @@ from measureflow.attention.scores import DotProduct, NegativeSquaredDistance, Sc
 from measureflow.attention.sinkhorn import Sinkhorn
 
 __all__ = [
-    "Attention", "Field", "MultiHead", "Masked", "Relative", "Against", "Sum", "TimeDependent",
+    "Attention", "Field", "MultiHead", "Masked", "Relative", "Against", "Sum", "TimeDependent", "Fast",
     "Score", "DotProduct", "NegativeSquaredDistance",
     "Normaliser", "Softmax", "Hardmax", "Linear", "Sparsemax", "NormMax", "TopK", "GumbelSoftmax", "Sinkhorn",
     "Sigmoid", "ReLU", "Exp", "Identity", "SoftmaxExpansion",

@@ -8,6 +8,7 @@ from measureflow.flows.diagnostics import (
     numerical_rank,
     support_radius,
 )
+from measureflow.flows.functionals import GradientFlow, InteractionEnergy, SinkhornEnergy, curvature_at_dirac
 from measureflow.flows.integrate import integrate
 from measureflow.flows.methods import RungeKutta, euler, heun, rk4
 from measureflow.flows.schedules import NoFlow, Uniform, Unit
@@ -20,4 +21,5 @@ __all__ = [
     "euler", "heun", "rk4", "dopri5", "Dopri5", "RungeKutta",
     "OnSphere", "Tangent",
     "entropy", "interaction_energy", "numerical_rank", "cluster_count", "support_radius",
+    "SinkhornEnergy", "InteractionEnergy", "GradientFlow", "curvature_at_dirac",
 ]  # fmt: skip

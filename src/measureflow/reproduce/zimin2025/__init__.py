@@ -1,3 +1,3 @@
 """Zimin 2025: its tables and figures."""
 
-ARTEFACTS: tuple[str, ...] = ()
+ARTEFACTS: tuple[str, ...] = ("theorem2.1",)

@@ -1,0 +1,358 @@
+r"""Softmax attention for very many points in few dimensions, at a cost that grows like their number.
+
+With :math:`u = \sqrt{\gamma/2}\,Qx` and :math:`v = \sqrt{\gamma/2}\,Ky` the numerator and the denominator of
+softmax attention are Gauss transforms,
+
+.. math:: e^{\gamma\, Qx \cdot Ky} = e^{|u|^2}\, e^{-|u - v|^2}\, e^{|v|^2},
+
+and so they are for the L2 score with :math:`u = \sqrt{\gamma}\,Qx` and no :math:`e^{|v|^2}`. The plane is cut into
+boxes of side h; inside each, the kernel is replaced by its interpolant of p Chebyshev nodes an axis. Points then
+talk to the nodes of their own box only, and nodes to nodes by one matrix an axis, because the Gaussian is a
+product over axes.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numba
+import numpy as np
+import torch
+from torch import Tensor
+
+from measureflow.attention.closed_forms import Affine
+from measureflow.attention.field import Attention, Field
+from measureflow.attention.normalisers import Softmax
+from measureflow.attention.scores import DotProduct, NegativeSquaredDistance
+from measureflow.measures import Gaussian, checks
+
+DIMENSIONS = 3
+FEW_PAIRS = 2**22  # below this many query-key pairs the exact field takes milliseconds
+MOST_NODES = 2**24  # of the grid, over all channels: 128 MB
+STEP = 0.25  # between distances at which the interpolation error is tabulated
+REACH = 25.0  # widths of the kernel that a dot product's cloud may span: exp(REACH^2) is still a number
+MESHES = ((1.0, 10), (1.0, 14), (0.5, 12), (0.5, 16), (0.25, 16), (0.125, 16))  # (h, p), cheap to dear
+EXACT_PAIR = 12.0  # multiplications in the time of one exponential with its sums
+MATMUL = 8.0  # multiplications of a matrix product in the time of one elsewhere
+
+
+@dataclass(frozen=True)
+class Report:
+    """How a fast field got its last values: ``estimate`` bounds the error relative to the size of the values."""
+
+    estimate: float
+    exact: int  # queries that were done exactly
+    side: float = 0.0  # of a box, in widths of the kernel; zero where everything was done exactly
+    nodes: int = 0  # to an axis of a box
+
+
+class Fast(Field):
+    r"""The field of a softmax `Attention` whose score maps to at most three dimensions, within ``tol``.
+
+    Every query gets its own error estimate, the mean over its attention weights of the interpolation error at the
+    distance of each key; ``tol`` bounds it relative to the largest value :math:`|V y_j - \bar{Vy}|`. Queries
+    beyond it are done exactly, and so is everything when that is cheaper or a gradient is asked for. `report` says what
+    the last call did.
+
+    >>> x = torch.randn(4000, 2, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    >>> exact = Attention(NegativeSquaredDistance())
+    >>> fast = Fast(exact, tol=1e-8)
+    >>> bool((fast(x) - exact(x)).abs().max() < 1e-8), fast.report.exact
+    (True, 0)
+    """
+
+    def __init__(self, attention: Attention, tol: float = 1e-6):
+        super().__init__()
+        if type(getattr(attention, "normaliser", None)) is not Softmax:
+            raise ValueError("attention must be an Attention with a Softmax normaliser to be a Gauss transform")
+        if type(attention.score) not in (DotProduct, NegativeSquaredDistance):
+            raise ValueError("attention must have a DotProduct or a NegativeSquaredDistance score")
+        self.attention, self.tol = attention, checks.positive("tol", tol)
+        self.report: Report | None = None
+
+    @property
+    def blind_to_total_mass(self) -> bool:
+        return True
+
+    def on_gaussian(self, mu: Gaussian) -> Affine:
+        return self.attention.on_gaussian(mu)
+
+    def attend(self, x: Tensor, y: Tensor, w: Tensor | None, u: Tensor | None = None) -> Tensor:
+        own_measures = w is not None and w.shape[-2] != 1
+        wants_gradient = torch.is_grad_enabled() and any(t.requires_grad for t in (x, y, *self.parameters()))
+        if own_measures or wants_gradient or x.shape[-2] * y.shape[-2] < FEW_PAIRS:
+            return self._exactly(x, y, w, u)
+        q, k, values = self.attention.score.Q(x), self.attention.score.K(y), self.attention.value(y)
+        if q.shape[-1] > DIMENSIONS:
+            raise ValueError(f"x has scores in {q.shape[-1]} dimensions; Fast is for at most {DIMENSIONS}")
+        masses = k.new_ones(k.shape[:-1]) if w is None else w.squeeze(-2)
+        batch = torch.broadcast_shapes(q.shape[:-2], k.shape[:-2], values.shape[:-2], masses.shape[:-1])
+        flat = [t.expand(*batch, *t.shape[-2:]).reshape(-1, *t.shape[-2:]) for t in (q, k, values)]
+        masses = masses.expand(*batch, -1).reshape(-1, masses.shape[-1])
+        parts = [self._one(*cloud) for cloud in zip(*flat, masses, strict=True)]
+        if any(part is None for part in parts):
+            return self._exactly(x, y, w, u)
+        self.report = max((report for _, report in parts), key=lambda report: report.estimate)
+        return torch.stack([part for part, _ in parts]).reshape(*batch, *parts[0][0].shape)
+
+    def _exactly(self, x: Tensor, y: Tensor, w: Tensor | None, u: Tensor | None) -> Tensor:
+        self.report = Report(0.0, x.shape[:-1].numel())
+        return self.attention.attend(x, y, w, u)
+
+    def _one(self, q: Tensor, k: Tensor, values: Tensor, w: Tensor) -> tuple[Tensor, Report] | None:
+        """One cloud, on the first mesh that leaves few queries beyond the tolerance; None where no mesh pays."""
+        problem = _Scaled.of(self.attention, q, k, values, w)
+        if not problem.in_reach:
+            return None
+        for h, p in MESHES:
+            cost, limit = problem.cost(h, p), EXACT_PAIR * len(q) * len(k)
+            if cost > limit:
+                return None
+            velocity, estimate = problem.solve(h, p)
+            over = (~(estimate <= self.tol)).nonzero().squeeze(-1)
+            if len(over) * EXACT_PAIR * len(k) <= min(cost, 0.1 * limit):
+                velocity[over] = problem.exact(over)
+                worst = float(estimate[estimate <= self.tol].max())
+                return velocity.to(values.dtype), Report(worst, len(over), h, p)
+        return None
+
+
+@dataclass(frozen=True)
+class _Scaled:
+    """Queries u and keys v in widths of the kernel, log masses, and centred values, all in float64."""
+
+    u: Tensor
+    v: Tensor
+    log_c: Tensor
+    values: Tensor
+    centre: Tensor
+    in_reach: bool  # whether the masses stay within what exp can hold
+
+    @classmethod
+    def of(cls, attention: Attention, q: Tensor, k: Tensor, values: Tensor, w: Tensor) -> _Scaled:
+        dot = isinstance(attention.score, DotProduct)
+        scale = math.sqrt(attention.normaliser.gamma / (2 if dot else 1))
+        u, v, values, w = (t.detach().double() for t in (scale * q, scale * k, values, w))
+        seen = w > 0
+        v, values, w = v[seen], values[seen], w[seen]
+        log_c, fits = w.log(), True
+        if dot:  # a shift of the keys changes a row of scores by a constant: bring them over the queries
+            v = v - v.mean(0) + u.mean(0)
+            size = (v * v).sum(-1)
+            fits = bool(size.max() - size.min() < REACH**2)
+            log_c = log_c + size
+        centre = values.mean(0)
+        return cls(u, v, log_c - log_c.max(), values - centre, centre, fits)
+
+    def cost(self, h: float, p: int) -> float:
+        """Multiplications that a mesh takes, infinity where its grid would not fit in memory."""
+        channels, d = self.values.shape[-1] + 2, self.u.shape[-1]
+        sides = [p * np.ceil((t.amax(0) - t.amin(0)).numpy() / h).clip(1) for t in (self.u, self.v)]
+        nodes = max(float(np.prod(side)) for side in sides)
+        between = nodes * float(sum(np.minimum(*sides))) * (channels + d) / MATMUL
+        near = (len(self.u) + len(self.v)) * channels * float(p) ** d
+        return between + near if nodes * channels <= MOST_NODES else math.inf
+
+    def solve(self, h: float, p: int) -> tuple[Tensor, Tensor]:
+        """Velocities and their estimated errors relative to the size of the values, from one mesh."""
+        c = self.log_c.exp()[:, None]
+        sources = torch.cat([c, c * self.values], -1)
+        target, source = _Boxes.of(self.u, h, p), _Boxes.of(self.v, h, p)
+        grid = source.gather(sources)
+        at_nodes = _transform(grid, target, source, h, p)
+        out = target.spread(at_nodes)
+        total, errors = out[:, 0], out[:, -1]
+        velocity = out[:, 1:-1] / total[:, None]
+        return velocity + self.centre, (errors / total).abs().nan_to_num(math.inf)
+
+    def exact(self, rows: Tensor) -> Tensor:
+        """The same sums term by term, for the queries ``rows``."""
+        block = max(1, FEW_PAIRS // len(self.v))
+        parts = [self._exact(self.u[part]) for part in rows.split(block)]
+        return torch.cat(parts) if parts else self.values.new_zeros(0, self.values.shape[-1])
+
+    def _exact(self, u: Tensor) -> Tensor:
+        scores = self.log_c - torch.cdist(u, self.v, compute_mode="donot_use_mm_for_euclid_dist").square()
+        return torch.softmax(scores, -1) @ self.values + self.centre
+
+
+def _transform(grid: Tensor, target: _Boxes, source: _Boxes, h: float, p: int) -> Tensor:
+    """Gauss transforms from nodes to nodes, axis by axis; the last channel carries the error of the first."""
+    kernels, errors = [], []
+    for axis in range(3):
+        gap = target.axes[axis][:, None] - source.axes[axis]
+        boxes_apart = target.middles[axis][:, None] - source.middles[axis]
+        idle = target.nodes[axis] == 1
+        kernels.append((-gap * gap).exp())
+        errors.append(None if idle else kernels[axis] * interpolation_error(boxes_apart.abs(), h, p))
+    channels = [_along(channel, kernels) for channel in grid]
+    wrong = [
+        _along(grid[0], [*kernels[:axis], error, *kernels[axis + 1 :]])
+        for axis, error in enumerate(errors)
+        if error is not None
+    ]
+    return torch.stack([*channels, sum(wrong)])
+
+
+def _along(grid: Tensor, matrices: list[Tensor]) -> Tensor:
+    """Each matrix applied along its own axis of the grid."""
+    grid = grid @ matrices[2].T
+    grid = matrices[1] @ grid
+    return (matrices[0] @ grid.flatten(1)).unflatten(1, grid.shape[1:])
+
+
+def interpolation_error(gap: Tensor, h: float, p: int) -> Tensor:
+    r"""The relative error of the interpolated kernel between two boxes ``gap`` apart along an axis.
+
+    The p-node interpolant of :math:`s \mapsto e^{-(D + s)^2}` on :math:`|s| \le h/2` is compared with the function
+    itself at the worst s; rounding is counted by the sum of the terms' sizes. Both ends are interpolated: twice.
+    """
+    table = torch.from_numpy(_error_table(h, p))
+    return table[(gap / STEP).ceil().long().clamp_max(len(table) - 1)]
+
+
+@lru_cache
+def _error_table(h: float, p: int) -> np.ndarray:
+    nodes, s = _nodes(h, p), np.linspace(-h / 2, h / 2, 201)
+    L = _lagrange(s[:, None], nodes, p)
+    table = np.empty(int(3 * REACH / STEP))
+    for i, D in enumerate(STEP * np.arange(len(table))):
+        with np.errstate(over="ignore", invalid="ignore"):
+            relative = np.exp((D + s[:, None]) ** 2 - (D + nodes) ** 2)  # f(node) / f(s)
+            terms = L * relative
+            wrong = np.abs(terms.sum(1) - 1) + 4e-16 * np.abs(terms).sum(1)
+        table[i] = 2 * np.nan_to_num(wrong, nan=np.inf).max()
+    return np.maximum.accumulate(table)
+
+
+def _nodes(h: float, p: int) -> np.ndarray:
+    return h / 2 * np.cos(np.pi * (2 * np.arange(p) + 1) / (2 * p))
+
+
+def _lagrange(s: np.ndarray, nodes: np.ndarray, p: int) -> np.ndarray:
+    """Values (m, p) of the Lagrange polynomials at points s (m, 1), as a sum of Chebyshev polynomials."""
+    half = nodes[0] / np.cos(np.pi / (2 * p))
+    k = np.arange(1, p)
+    at_s = np.cos(k * np.arccos(np.clip(s / half, -1, 1)))
+    at_nodes = np.cos(np.outer(np.pi * (2 * np.arange(p) + 1) / (2 * p), k))
+    return (1 + 2 * at_s @ at_nodes.T) / p
+
+
+@dataclass(frozen=True)
+class _Boxes:
+    """Points sorted into boxes, each with p nodes an axis; always three axes, the first ones idle where d < 3."""
+
+    order: np.ndarray  # the points, box by box
+    starts: np.ndarray  # where each box begins in that order, and one past the end
+    local: np.ndarray  # the place of each sorted point in its box, in [-1, 1]
+    shape: tuple[int, int, int]  # boxes along each axis
+    nodes: tuple[int, int, int]  # nodes along each axis of a box: p, or one on an idle axis
+    axes: list[Tensor]  # node positions along each axis
+    middles: list[Tensor]  # the middle of the box of each node
+
+    @classmethod
+    def of(cls, points: Tensor, h: float, p: int) -> _Boxes:
+        x = np.zeros((len(points), 3))
+        idle = 3 - points.shape[1]
+        x[:, idle:] = points.numpy()
+        low = x.min(0)
+        shape = np.maximum(1, np.ceil((x.max(0) - low) / h)).astype(np.int64)
+        index = np.minimum(((x - low) / h).astype(np.int64), shape - 1)
+        flat = (index[:, 0] * shape[1] + index[:, 1]) * shape[2] + index[:, 2]
+        order = np.argsort(flat, kind="stable")
+        starts = np.searchsorted(flat[order], np.arange(shape.prod() + 1))
+        local = np.clip(2 * ((x - low) / h - index) - 1, -1, 1)[order]
+        nodes = tuple(1 if axis < idle else p for axis in range(3))
+        middles = [low[a] + h * (np.arange(shape[a]) + 0.5) for a in range(3)]
+        axes = [(middles[a][:, None] + (_nodes(h, p) if a >= idle else 0.0)).reshape(-1) for a in range(3)]
+        spread = [torch.from_numpy(np.repeat(middles[a], nodes[a])) for a in range(3)]
+        return cls(order, starts, local, tuple(shape.tolist()), nodes, [torch.from_numpy(a) for a in axes], spread)
+
+    def gather(self, sources: Tensor) -> Tensor:
+        """From points to nodes: (channels, nodes along each axis)."""
+        blocks = np.zeros((len(self.starts) - 1, sources.shape[1], *self.nodes))
+        _gather(self.starts, self.local, sources.numpy()[self.order], *_barycentric(self.nodes[2]), blocks)
+        tiled = torch.from_numpy(blocks).reshape(*self.shape, sources.shape[1], *self.nodes)
+        grid = [boxes * nodes for boxes, nodes in zip(self.shape, self.nodes, strict=True)]
+        return tiled.permute(3, 0, 4, 1, 5, 2, 6).reshape(-1, *grid)
+
+    def spread(self, grid: Tensor) -> Tensor:
+        """From nodes to points: (points, channels)."""
+        (a, b, c), (i, j, k), channels = self.shape, self.nodes, len(grid)
+        tiled = grid.reshape(channels, a, i, b, j, c, k).permute(1, 3, 5, 0, 2, 4, 6)
+        blocks = tiled.reshape(-1, channels, i, j, k).contiguous().numpy()
+        sorted_out = np.empty((len(self.order), channels))
+        _spread(self.starts, self.local, blocks, *_barycentric(k), sorted_out)
+        out = np.empty_like(sorted_out)
+        out[self.order] = sorted_out
+        return torch.from_numpy(out)
+
+
+def _barycentric(p: int) -> tuple[np.ndarray, np.ndarray]:
+    """Chebyshev nodes of [-1, 1] and their barycentric strengths."""
+    angles = np.pi * (2 * np.arange(p) + 1) / (2 * p)
+    return np.cos(angles), (-1.0) ** np.arange(p) * np.sin(angles)
+
+
+@numba.njit(cache=True)
+def _weights(s, nodes, strengths, out):
+    """Lagrange polynomials of the nodes at s in [-1, 1], by the barycentric formula."""
+    total = 0.0
+    for j in range(len(nodes)):
+        gap = s - nodes[j]
+        if abs(gap) < 1e-15:
+            out[:] = 0.0
+            out[j] = 1.0
+            return
+        out[j] = strengths[j] / gap
+        total += out[j]
+    for j in range(len(nodes)):
+        out[j] /= total
+
+
+@numba.njit(cache=True)
+def _all_weights(local, nodes, strengths, a, b, c):
+    """The weights along three axes; an axis of one node keeps its weight of one."""
+    if len(a) > 1:
+        _weights(local[0], nodes, strengths, a)
+    if len(b) > 1:
+        _weights(local[1], nodes, strengths, b)
+    if len(c) > 1:
+        _weights(local[2], nodes, strengths, c)
+
+
+@numba.njit(cache=True, parallel=True, fastmath=True)
+def _gather(starts, local, sources, nodes, strengths, blocks):
+    """blocks[box, channel, i, j, k] = sum over the points of the box of source * a_i * b_j * c_k."""
+    n_boxes, channels, I, J, K = blocks.shape
+    for box in numba.prange(n_boxes):
+        a, b, c = np.ones(I), np.ones(J), np.ones(K)
+        for point in range(starts[box], starts[box + 1]):
+            _all_weights(local[point], nodes, strengths, a, b, c)
+            for channel in range(channels):
+                for i in range(I):
+                    for j in range(J):
+                        both = sources[point, channel] * a[i] * b[j]
+                        for k in range(K):
+                            blocks[box, channel, i, j, k] += both * c[k]
+
+
+@numba.njit(cache=True, parallel=True, fastmath=True)
+def _spread(starts, local, blocks, nodes, strengths, out):
+    """out[point, channel] = sum over the nodes of its box of blocks * a_i * b_j * c_k."""
+    n_boxes, channels, I, J, K = blocks.shape
+    for box in numba.prange(n_boxes):
+        a, b, c = np.ones(I), np.ones(J), np.ones(K)
+        for point in range(starts[box], starts[box + 1]):
+            _all_weights(local[point], nodes, strengths, a, b, c)
+            for channel in range(channels):
+                total = 0.0
+                for i in range(I):
+                    for j in range(J):
+                        line = 0.0
+                        for k in range(K):
+                            line += blocks[box, channel, i, j, k] * c[k]
+                        total += a[i] * b[j] * line
+                out[point, channel] = total
