@@ -14,7 +14,7 @@ PYTEST_ARGS ?= -n 2
 BENCH ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint format bench docs lock clean
+.PHONY: help setup demo test lint format bench chaos docs lock clean
 
 help:  ## say what each target does
 	@echo "measureflow: type 'make' and one of"
@@ -52,6 +52,9 @@ format: setup  ## rewrite the code in the one agreed format
 
 bench: setup  ## time ourselves against our peers; BENCH="transport ..." chooses
 	@$(BIN)/python benchmarks/run.py $(BENCH)
+
+chaos: setup  ## kill a training run fifty times without warning, and check that it ends with the same bits
+	@OMP_NUM_THREADS=1 $(BIN)/python tests/chaos/kill_training.py
 
 docs: setup  ## build the documentation into docs/_build/html, warnings being errors
 	@MPLBACKEND=Agg $(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html

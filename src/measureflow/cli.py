@@ -3,6 +3,7 @@
 import json
 import re
 from importlib import metadata
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -44,6 +45,33 @@ def doctor(
     else:
         _print_report(report)
     raise typer.Exit(0 if report["ok"] else 1)
+
+
+@main.command()
+def train(
+    config: Annotated[Path, typer.Argument(help="A TOML file such as configs/tiny.toml.")],
+    out: Annotated[Path | None, typer.Option(help="Folder of the run; runs/<name of the config> by default.")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on where the run in that folder stopped.")] = False,
+    devices: Annotated[int | None, typer.Option(help="Devices to use; one by default.")] = None,
+) -> None:
+    """Train a model; interrupt it at any moment and go on later with --resume, to the same bits.
+
+    Examples:
+
+      measureflow train configs/tiny.toml
+
+      measureflow train configs/cpu.toml --out runs/mine --resume
+
+      torchrun --nproc-per-node 2 -m measureflow.cli train configs/cpu.toml
+    """
+    from measureflow.models.progress import run_with_progress
+
+    try:
+        folder = run_with_progress(config, out or Path("runs") / config.stem, resume=resume, devices=devices)
+    except (ValueError, OSError) as error:
+        typer.echo(f"Cannot train: {error}", err=True)
+        raise typer.Exit(2) from None
+    typer.echo(f"The model is in {folder}")
 
 
 def _diagnose() -> dict:

@@ -30,6 +30,7 @@ def write_atomically(path: str | Path, content: bytes) -> Path:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
+        os.chmod(temporary, 0o666 & ~_umask())  # temporary files are private, what they become is not
         os.replace(temporary, path)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
@@ -40,6 +41,12 @@ def write_atomically(path: str | Path, content: bytes) -> Path:
     finally:
         os.close(folder)
     return path
+
+
+def _umask() -> int:
+    umask = os.umask(0)
+    os.umask(umask)
+    return umask
 
 
 def save_tensors(path: str | Path, tensors: dict[str, Tensor], facts: dict | None = None) -> Path:

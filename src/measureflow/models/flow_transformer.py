@@ -86,7 +86,9 @@ class FlowTransformer(nn.Module):
         self.encoder = nn.Parameter(torch.randn(c.width, c.d) / math.sqrt(c.width))
         self.outside = nn.Parameter(torch.zeros(c.d, c.width))  # Q of (5): starts by ignoring the null space
 
-    def forward(self, points: Tensor, snr_db: Tensor, *, schedule: str | None = None, n_layers: int | None = None) -> Tensor:
+    def forward(
+        self, points: Tensor, snr_db: Tensor, *, schedule: str | None = None, n_layers: int | None = None
+    ) -> Tensor:
         """Output tokens (B, n, d) for points (B, n, d) and their SNR in dB (B,)."""
         return self.decode(self.latent_flow(points, snr_db, schedule=schedule, n_layers=n_layers)[-1], points, snr_db)
 

@@ -67,16 +67,16 @@ class CompetingHeads(_Heads):
     def forward(self, x: Tensor, y: Tensor, f: Tensor, p: Tensor, log_p: Tensor) -> tuple[Tensor, Tensor]:
         d = x.shape[-1]
         precision = torch.exp(-2 * (self.log_width + self.width_change(f))).transpose(1, 2)  # (B, heads, n)
-        bias = self.bias(f).transpose(1, 2) + log_p[:, None]
+        bias = self.bias(f).transpose(1, 2)
         logits = -0.5 * precision[..., None] * squared_distances(y, x)[:, None] + bias[..., None]
-        fit = torch.logsumexp(logits, -2)  # (B, heads, data): how well the tokens explain each datum
-        joint = logits - fit[:, :, None] + log_p[:, None, None]  # log p_j r_ij
+        fit = torch.logsumexp(logits + log_p[:, None, :, None], -2)  # (B, heads, data): how well each is explained
+        joint = logits - fit[:, :, None] + log_p[:, None, None]  # log(p_j r_ij / p_i), a number even for mass zero
         log_won = torch.logsumexp(joint, -1)
         z = torch.exp(joint - log_won[..., None])
         means = z @ x[:, None]
         moved = torch.log1p((means - y[:, None]).square().mean(-1))
         surprise = (fit + d / 2) / math.sqrt(1 + d / 2)  # a datum of a well-placed atom has fit about -d/2
-        numbers = torch.cat([log_won - log_p[:, None], moved, surprise], 1).transpose(1, 2)
+        numbers = torch.cat([log_won, moved, surprise], 1).transpose(1, 2)
         return means, torch.cat([numbers, self._passed(z, f)], -1)
 
 

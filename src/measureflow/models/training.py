@@ -50,6 +50,7 @@ class Training:
         """Train to the end (or until interrupted), calling ``watch(facts)`` after each step; returns the model."""
         self._catch_signals()
         self._trim_log()
+        curves = _curves(self.folder) if self.fabric.is_global_zero else None
         saved = time.monotonic()
         for step, batch in zip(range(self.done, self.config.steps), self._batches(), strict=False):
             facts = self._step(step, batch)
@@ -59,6 +60,9 @@ class Training:
             due = self.config.evaluate_every and self.done % self.config.evaluate_every == 0
             if due or self.done == self.config.steps:
                 facts |= self.evaluate()
+            if curves is not None:
+                for name in facts.keys() - {"step", "n"}:
+                    curves.add_scalar(name, facts[name], self.done)
             if watch is not None:
                 watch(facts)
             if self.stopping or time.monotonic() - saved > self.config.checkpoint_seconds:
@@ -81,11 +85,20 @@ class Training:
         self.fabric.backward(loss)
         norm = nn.utils.clip_grad_norm_(self.model.parameters(), self.config.clip)
         if not math.isfinite(norm):
-            raise RuntimeError(f"the gradient is not finite at step {step}: lower the rate; the last checkpoint is whole")
+            raise RuntimeError(
+                f"the gradient is not finite at step {step}: lower the rate; the last checkpoint is whole"
+            )
         self.optimiser.step()
         self._update_average(step)
         seconds = time.monotonic() - started
-        return {"step": step, "n": stage.n, "rate": rate, "loss": loss.item(), "gradient": norm.item(), "seconds": seconds}
+        return {
+            "step": step,
+            "n": stage.n,
+            "rate": rate,
+            "loss": loss.item(),
+            "gradient": norm.item(),
+            "seconds": seconds,
+        }
 
     @torch.no_grad()
     def _update_average(self, step: int) -> None:
@@ -187,9 +200,20 @@ def _fabric(devices: int | None):
 
     world = int(os.environ.get("WORLD_SIZE", "1"))
     strategy = "ddp" if world > 1 else "auto"
-    fabric = Fabric(accelerator="auto", devices=devices or (int(os.environ.get("LOCAL_WORLD_SIZE", "1"))), strategy=strategy)
+    fabric = Fabric(
+        accelerator="auto", devices=devices or (int(os.environ.get("LOCAL_WORLD_SIZE", "1"))), strategy=strategy
+    )
     fabric.launch()
     return fabric
+
+
+def _curves(folder: Path):
+    """A TensorBoard writer where TensorBoard is installed, else none: the CSV has the same numbers."""
+    try:
+        from torch.utils.tensorboard import SummaryWriter
+    except ImportError:
+        return None
+    return SummaryWriter(folder / "tensorboard")
 
 
 def _groups(model: nn.Module, decay: float) -> list[dict]:

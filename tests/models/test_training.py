@@ -1,0 +1,161 @@
+"""A training run is a function of its config, however often it is interrupted."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from measureflow.models.checkpoints import load_tensors
+from measureflow.models.losses import snr_scaled_w2
+from measureflow.models.training import Training
+from measureflow.models.training_config import Stage, TrainingConfig, read_config, seeded
+
+ROOT = Path(__file__).parents[2]
+TINY = read_config(ROOT / "configs" / "tiny.toml")
+SHORT = replace(TINY, stages=[replace(TINY.stages[0], steps=6)])
+SHORT_RUN = """
+import sys
+from dataclasses import replace
+from measureflow.models.training import Training
+from measureflow.models.training_config import read_config
+config = read_config(sys.argv[1])
+short = replace(config, stages=[replace(config.stages[0], steps=6)])
+Training(short, sys.argv[2], resume=True).run()
+"""
+
+
+def weights(folder: Path) -> dict:
+    return load_tensors(folder / "checkpoint.safetensors")[0]
+
+
+def same(a: dict, b: dict) -> bool:
+    return a.keys() == b.keys() and all(torch.equal(a[name], b[name]) for name in a)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("whole")
+    Training(SHORT, folder).run()
+    return folder
+
+
+def test_interrupted_and_resumed_ends_with_the_same_bits(whole, tmp_path):
+    first = Training(SHORT, tmp_path)
+
+    def interrupt(facts):
+        first.stopping = facts["step"] == 2
+
+    first.run(interrupt)
+    assert first.done == 3
+    Training(SHORT, tmp_path, resume=True).run()
+    assert same(weights(whole), weights(tmp_path))
+    steps = [line.split(",")[0] for line in (tmp_path / "log.csv").read_text().splitlines()]
+    assert steps == ["step", *map(str, range(6))]
+
+
+def test_kill_9_resumes_to_the_same_bits(whole, tmp_path):
+    """Kill a real process while it trains (it writes a checkpoint after every step), then go on."""
+    command = [sys.executable, "-c", SHORT_RUN, str(ROOT / "configs" / "tiny.toml"), str(tmp_path)]
+    process = subprocess.Popen(command)
+    while not (tmp_path / "checkpoint.safetensors").exists() and process.poll() is None:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    Training(SHORT, tmp_path, resume=True).run()
+    assert same(weights(whole), weights(tmp_path))
+
+
+def test_training_lowers_the_loss_on_data_it_never_saw(tmp_path):
+    config = TrainingConfig(kind="any-dimension", stages=[Stage(steps=25, n=32, batch=8, rate=3e-3)], evaluate_sets=1)
+    training = Training(config, tmp_path)
+    unseen = [replace(config, seed=99).batch(step) for step in range(8)]
+
+    def loss() -> float:
+        with torch.no_grad():
+            return sum(snr_scaled_w2(training.model(m.points, m.snr_db), m).item() for m in unseen)
+
+    before = loss()
+    training.run()
+    assert loss() < 0.9 * before
+
+
+def test_two_processes_see_together_what_one_sees(whole, tmp_path):
+    """torchrun with two gloo processes: the same data, the same average gradient up to rounding."""
+    script = tmp_path / "entry.py"
+    script.write_text(SHORT_RUN)
+    folder = tmp_path / "run"
+    command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--standalone", str(script)]
+    result = subprocess.run(
+        [*command, str(ROOT / "configs" / "tiny.toml"), str(folder)],
+        env=os.environ | {"OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert result.returncode == 0, result.stderr[-2000:]
+    one, two = weights(whole), weights(folder)
+    for name in one:
+        # Adam divides by the root of a squared gradient: where that is near zero, rounding grows to the step itself
+        torch.testing.assert_close(one[name], two[name], rtol=1e-2, atol=2e-3, msg=name)
+
+
+def test_checkpoint_of_another_config_is_refused(whole):
+    with pytest.raises(ValueError, match="another config"):
+        Training(replace(SHORT, seed=5), whole, resume=True)
+
+
+def test_folder_in_use_is_not_overwritten(whole):
+    with pytest.raises(ValueError, match="resume it"):
+        Training(SHORT, whole)
+
+
+def test_unwritable_folder_raises_and_keeps_the_old_checkpoint(whole, tmp_path, monkeypatch):
+    training = Training(SHORT, tmp_path)
+    training.run()
+    before = (tmp_path / "checkpoint.safetensors").read_bytes()
+
+    def refuse(*_, **__):
+        raise PermissionError("read-only file system")
+
+    monkeypatch.setattr("measureflow.models.checkpoints.tempfile.mkstemp", refuse)
+    with pytest.raises(PermissionError, match="read-only"):
+        training.save()
+    assert (tmp_path / "checkpoint.safetensors").read_bytes() == before
+
+
+def test_data_of_a_step_depend_on_nothing_else():
+    config = TrainingConfig(kind="flow-transformer", stages=[Stage(steps=10, n=8, batch=2, rate=1e-3)])
+    assert torch.equal(config.batch(7).points, config.batch(7).points)
+    assert not torch.equal(config.batch(7).points, config.batch(8).points)
+    assert seeded(1, "test", 5).initial_seed() != seeded(1, "train", 5).initial_seed()
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ("kind = ", "TOML"),
+        ('kind = "flow-transformer"', "stages"),
+        ('kind = "flow-transformer"\nsped = 1\n[[stages]]\nsteps=1\nn=8\nbatch=1\nrate=0.1', "sped"),
+        ('kind = "flow-transformer"\n[[stages]]\nsteps=1\nn=8\nbatch=1', "rate"),
+        ("[[stages]]\nsteps=1\nn=8\nbatch=1\nrate=0.1", "kind"),
+    ],
+)
+def test_wrong_configs_are_named(tmp_path, text, word):
+    path = tmp_path / "c.toml"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=word):
+        read_config(path)
+
+
+def test_rates_rise_and_fall():
+    stage = Stage(steps=100, n=8, batch=1, rate=1.0, rate_end=0.1, warmup=10)
+    rates = [stage.rate_at(step) for step in range(100)]
+    assert rates[0] == pytest.approx(0.1)
+    assert max(rates) == rates[9] == rates[10] == 1.0
+    assert rates[-1] == pytest.approx(0.1, abs=1e-3)
