@@ -38,7 +38,8 @@ class AnyDimensionConfig:
 class AnyDimensionFlow(nn.Module):
     r"""Tokens y, a copy of the data x, flow onto the mixing measure; positions move only along differences.
 
-    .. math:: y_i \leftarrow y_i + h \sum_s g_s(f_i)\,(m^{(s)}_i - y_i), \qquad f_i \leftarrow f_i + \mathrm{MLP}(\text{invariants}_i)
+    .. math:: y_i \leftarrow y_i + h \sum_s g_s(f_i)\,(m^{(s)}_i - y_i), \qquad
+        f_i \leftarrow f_i + \mathrm{MLP}(\text{invariants}_i)
 
     Each head s offers a mean m: of the tokens near y_i (mean shift), or of the data that y_i wins against the
     other tokens (an EM step of n atoms). The gates g read features f that see only numbers a rotation cannot
@@ -130,7 +131,7 @@ class AnyDimensionFlow(nn.Module):
 
 
 def _units(points: Tensor, snr_db: Tensor, weights: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
-    r"""Probabilities (B, n), centre (B, 1, d) and noise level (B, 1, 1): total variance is :math:`\sigma^2(1 + \mathrm{SNR})`."""
+    r"""Probabilities (B, n), centre (B, 1, d), noise level (B, 1, 1): the variance is :math:`\sigma^2(1 + \mathrm{SNR})`."""
     mu = Empirical.trusted(points, weights)
     centre = mu.mean[:, None]
     variance = (mu.probabilities[..., None] * (points - centre).square()).sum((1, 2)) / points.shape[-1]
