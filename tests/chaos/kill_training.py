@@ -45,6 +45,11 @@ def start(config: Path, folder: Path) -> subprocess.Popen:
     return subprocess.Popen(command, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL, start_new_session=True)
 
 
+def steps_done(folder: Path) -> int:
+    path = folder / "checkpoint.safetensors"
+    return load_tensors(path)[1]["done"] if path.exists() else 0
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--kills", type=int, default=50)
@@ -60,20 +65,14 @@ def main() -> None:
         kills, broken = 0, home / "broken"
         while kills < arguments.kills:
             process = start(config, broken)
-            time.sleep(
-                dice.uniform(0.0, 1.0) + (0.0 if dice.random() < 0.3 else 4.0)
-            )  # while starting, or while training
+            early = dice.random() < 0.3  # sometimes while it starts, mostly while it trains
+            time.sleep(dice.uniform(0.0, 1.0) + (0.0 if early else 4.0))
             if process.poll() is not None:
                 raise SystemExit(f"the run ended after {kills} kills, by itself: raise --steps")
             process.send_signal(signal.SIGKILL)
             process.wait()
             kills += 1
-            done = (
-                load_tensors(broken / "checkpoint.safetensors")[1]["done"]
-                if (broken / "checkpoint.safetensors").exists()
-                else 0
-            )
-            print(f"kill {kills:2d}: checkpoint at step {done}", flush=True)
+            print(f"kill {kills:2d}: checkpoint at step {steps_done(broken)}", flush=True)
         assert start(config, broken).wait() == 0
         one, two = (load_tensors(home / name / "checkpoint.safetensors")[0] for name in ("whole", "broken"))
     different = [name for name in one if not torch.equal(one[name], two[name])]

@@ -76,9 +76,8 @@ def test_mutated_weight_files_never_crash(saved):
         path.write_bytes(bytes(data))
         try:
             load_model(folder)
-        except ValueError as error:
+        except ValueError:  # anything else fails the test
             refused += 1
-            assert str(error)
     assert refused > 500
 
 
@@ -104,7 +103,7 @@ def test_wrong_configs_are_named(saved, table, word):
 def test_garbage_configs_are_refused(saved, text):
     _, folder = saved
     (folder / "config.json").write_text(text)
-    with pytest.raises(ValueError, match="config.json"):
+    with pytest.raises(ValueError, match=r"config\.json"):
         load_model(folder)
 
 

@@ -131,7 +131,7 @@ class AnyDimensionFlow(nn.Module):
 
 
 def _units(points: Tensor, snr_db: Tensor, weights: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
-    r"""Probabilities (B, n), centre (B, 1, d), noise level (B, 1, 1): the variance is :math:`\sigma^2(1 + \mathrm{SNR})`."""
+    r"""Masses (B, n), centre (B, 1, d), noise level (B, 1, 1): variance is :math:`\sigma^2(1 + \mathrm{SNR})`."""
     mu = Empirical.trusted(points, weights)
     centre = mu.mean[:, None]
     variance = (mu.probabilities[..., None] * (points - centre).square()).sum((1, 2)) / points.shape[-1]

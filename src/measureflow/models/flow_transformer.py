@@ -64,7 +64,7 @@ def _heads(n_heads: int, k: int, width: int) -> Tensor:
 
 
 class FlowTransformer(nn.Module):
-    r"""Flow a cloud for the time :math:`T = F(\mathrm{SNR})` along :math:`\dot x = \mathrm{Block}(x)` in a latent space.
+    r"""Flow a cloud for the time :math:`T = F(\mathrm{SNR})` along :math:`\dot x = \mathrm{Block}(x)` in latent space.
 
     Points are centred and scaled to unit variance per dimension, embedded by an orthonormal P, moved by L
     blocks of step T/L (or the other schedules), normalised again, and read back by P with a learned part for what
@@ -127,7 +127,7 @@ class FlowTransformer(nn.Module):
         return mean + scale * x
 
     def steps(self, snr_db: Tensor, schedule: str, n_layers: int):
-        """The step sizes of a schedule at these SNRs; Unit keeps a fraction while training, as its floor has no gradient."""
+        """The step sizes of a schedule at these SNRs; Unit keeps a fraction while training: a floor has no gradient."""
         if schedule not in SCHEDULES:
             raise ValueError(f"schedule must be one of {', '.join(SCHEDULES)}, got {schedule!r}")
         if self.config.distinct and n_layers != self.config.n_layers:

@@ -55,7 +55,8 @@ class MeanShiftHeads(_Heads):
 class CompetingHeads(_Heads):
     r"""Tokens compete for each datum, and each moves toward the mean of what it wins: the E and M steps.
 
-    .. math:: r_{ij} = \frac{p_i\, e^{-|x_j - y_i|^2/2 b_i^2 + \beta_i}}{\sum_l p_l\, e^{-|x_j - y_l|^2/2 b_l^2 + \beta_l}},
+    .. math::
+        r_{ij} = \frac{p_i\, e^{-|x_j - y_i|^2/2 b_i^2 + \beta_i}}{\sum_l p_l\, e^{-|x_j - y_l|^2/2 b_l^2 + \beta_l}},
         \qquad m_i = \frac{\sum_j p_j r_{ij}\, x_j}{\sum_j p_j r_{ij}}
 
     Soft k-means with the tokens as centres [Clarkson 2025, A.2]; one EM step for known noise when b = 1 and

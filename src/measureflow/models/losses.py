@@ -9,7 +9,7 @@ from measureflow.measures.transport import wasserstein2
 
 
 def mixing_w2(tokens: Tensor, mixtures: Mixtures) -> Tensor:
-    r"""Exact :math:`W_2^2` between the output tokens, 1/n each, and the empirical mixing measure, (B,) [Zimin 2025, D.3]."""
+    r"""Exact :math:`W_2^2` between output tokens, 1/n each, and the true mixing measure, (B,) [Zimin 2025, D.3]."""
     return wasserstein2(tokens, mixtures.mixing).cost
 
 
