@@ -84,7 +84,8 @@ class Dopri5:
             raise ValueError(
                 f"rtol={self.rtol:g} is finer than {y.dtype} can hold: use float64 or rtol >= 1e-6"
             )
-        if shared and (times != times.flatten(1)[:, :1].reshape(-1, *[1] * (times.ndim - 1))).any():
+        rows = times.reshape(len(times), -1)
+        if shared and (rows != rows[:, :1]).any():
             raise ValueError("schedule must be the same for the whole batch when the field depends on time")
         slope = f(y, self._clock(times[0], shared))
         guess = (
