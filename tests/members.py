@@ -81,7 +81,7 @@ def heads(normaliser=None, score=DotProduct, H: int = 3, d: int = 2, seed: int =
 
 
 FIELDS = {
-    "one head": lambda: heads(H=1),
+    "one head": lambda: MultiHead(heads(H=1)),
     "dot product": lambda: Attention(DotProduct(normal(2, 2, seed=1)), Softmax(0.7), normal(2, 2, seed=2)),
     "distance": lambda: Attention(NegativeSquaredDistance(), Softmax(0.7)),
     "sigmoid": lambda: Attention(NegativeSquaredDistance(), Sigmoid()),

@@ -74,18 +74,22 @@ def starts() -> dict[str, Tensor | Empirical | Gaussian]:
 
 
 def riccati(start) -> Flow:
-    r"""Linear attention with V = -I: :math:`x' = -S x` for the second moment S, so :math:`S' = -2 S^2` and
+    r"""Linear attention with V = gI: :math:`x' = g S x` for the second moment S, so :math:`S' = 2g S^2` and
 
-    .. math:: S(t) = (S_0^{-1} + 2t)^{-1}, \qquad x(t) = (I + 2 t S_0)^{-1/2} x_0
+    .. math:: S(t) = (S_0^{-1} - 2gt)^{-1}, \qquad x(t) = (I - 2 g t S_0)^{-1/2} x_0
+
+    with g such that the way to infinity takes time 2. Every derivative has one sign, so that an integrator shows its
+    order at once.
     """
     S0 = second_moment(start)
     eye = torch.eye(2, dtype=torch.float64)
+    g = 0.25 / torch.linalg.eigvalsh(S0)[-1]
 
     def exact(t: float) -> Tensor:
-        shrink = torch.linalg.inv(matrix_sqrt(eye + 2 * t * S0))
-        return shrink @ S0 @ shrink if isinstance(start, Gaussian) else moving_part(start) @ shrink
+        grow = torch.linalg.inv(matrix_sqrt(eye - 2 * g * t * S0))
+        return grow @ S0 @ grow if isinstance(start, Gaussian) else moving_part(start) @ grow
 
-    return Flow(Attention(DotProduct(), Identity(), -eye), start, exact)
+    return Flow(Attention(DotProduct(), Identity(), g * eye), start, exact)
 
 
 def blind() -> Field:
@@ -94,25 +98,28 @@ def blind() -> Field:
     return Relative(Attention(DotProduct(zero, zero)))
 
 
-def breathing(start) -> Flow:
-    r"""The pull to the mean with strength :math:`c(t) = 1 + 2 \cos 3t`: distances shrink by :math:`e^{-\int c}`."""
+def leaving(start) -> Flow:
+    r"""A push away from the mean of strength :math:`c(t) = 1 + 2t`: distances grow by :math:`e^{t + t^2}`."""
 
     def exact(t: float) -> Tensor:
-        shrink = math.exp(-t - 2 * math.sin(3 * t) / 3)
+        grow = math.exp(t + t * t)
         if isinstance(start, Gaussian):
-            return shrink**2 * start.covariance
+            return grow**2 * start.covariance
         mu = start if isinstance(start, Empirical) else Empirical(start)
-        return mu.mean + shrink * (mu.points - mu.mean)
+        return mu.mean + grow * (mu.points - mu.mean)
 
     def field(t) -> Field:
-        strength = 1 + 2 * torch.cos(3 * torch.as_tensor(t, dtype=torch.float64))
-        return Sum(blind(), coefficients=[strength[..., None, None] if strength.ndim else float(strength)])
+        push = -1 - 2 * torch.as_tensor(t, dtype=torch.float64)
+        return Sum(blind(), coefficients=[push[..., None, None] if push.ndim else float(push)])
 
     return Flow(TimeDependent(field), start, exact)
 
 
 def meeting_on_the_circle(angle: float = 1.0, time: float = 1.0) -> Flow:
-    r"""Two tokens at angles :math:`\pm\theta` pulled to their mean along the circle: :math:`\tan\theta(t) = e^{-t}\tan\theta_0`."""
+    r"""Two tokens at angles :math:`\pm\theta` pulled to their mean along the circle.
+
+    .. math:: \tan\theta(t) = e^{-t}\tan\theta_0
+    """
 
     def place(theta: float) -> Tensor:
         up = [math.cos(theta), math.sin(theta)]

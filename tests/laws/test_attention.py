@@ -2,13 +2,13 @@
 
 import pytest
 import torch
-from members import EXACT, NORMALISERS, RANDOM, ROW_BY_ROW, SCORES, SMOOTH
-from problems import masses, normal
 
 from measureflow.attention import Attention, Softmax, field
 from measureflow.measures import Empirical
+from members import EXACT, NORMALISERS, RANDOM, ROW_BY_ROW, SCORES, SMOOTH
+from problems import masses, normal
 
-ROUNDING = dict(rtol=1e-11, atol=1e-11)  # float64 sums of a few dozen terms, scores of up to a hundred
+ROUNDING = {"rtol": 1e-11, "atol": 1e-11}  # float64 sums of a few dozen terms, scores of up to a hundred
 
 
 def attention(score: str, normaliser: str, d: int = 2) -> Attention:

@@ -7,8 +7,6 @@ import numpy as np
 import pytest
 import torch
 from entmax import normmax_bisect, sparsemax
-from members import EXACT, NORMALISERS, SMOOTH, seeded
-from problems import masses, normal
 from scipy.optimize import linprog, minimize
 
 from measureflow.attention import (
@@ -25,8 +23,10 @@ from measureflow.attention import (
     Sparsemax,
     TopK,
 )
+from members import EXACT, NORMALISERS, SMOOTH, seeded
+from problems import masses, normal
 
-ROUNDING = dict(rtol=1e-12, atol=1e-12)  # float64 sums of a dozen terms of order one
+ROUNDING = {"rtol": 1e-12, "atol": 1e-12}  # float64 sums of a dozen terms of order one
 SHAPES = {"one": (6, 9), "batch": (4, 3, 6, 9)}
 WEIGHTS = {
     "counting": lambda m: None,

@@ -2,10 +2,10 @@
 
 import pytest
 import torch
-from members import SCORES
-from problems import normal
 
 from measureflow.attention import DotProduct, NegativeSquaredDistance
+from members import SCORES
+from problems import normal
 
 FORMULAS = {
     "dot product": lambda q, k: float(q @ k),
