@@ -56,7 +56,8 @@ class PercentileCut(Normaliser):
         ordered, order = torch.where(w > 0, scores, -torch.inf).sort(-1, descending=True)
         wanted = w.sum(-1, keepdim=True) * (self.percent / 100 - 1e-9)  # 1e-9: 30 % of 10 points are 3, not 4
         reached = (w.gather(-1, order).cumsum(-1) < wanted).sum(-1, keepdim=True)
-        kept = w * (scores >= ordered.gather(-1, reached))
+        edge = ordered.gather(-1, reached) - 1e-11 * self.within  # equal distances stay equal under rounding
+        kept = w * (scores >= edge)
         return kept / kept.sum(-1, keepdim=True)
 
     def extra_repr(self) -> str:

@@ -8,6 +8,7 @@ Nothing of this library is imported here. Each function does one iteration for p
 - **Empty clusters.** If no point has a share of a cluster, all points are its members: with Lloyd's update
   the centre moves to the mean of all points (``empty="mean"``, the bare circuit). ``"keep"`` leaves it
   where it is, ``"relocate"`` moves it to the point farthest from its nearest centre (see `relocate`).
+  The decoders that see distances (trimmed, robust, medoids) as L2 attention differ here, see `members`.
 - **Weights.** A weight of 2 is a point twice, a weight of 0 no point.
 - **Sphere.** With ``spherical`` similarity is the inner product and new centres are divided by their
   length; a mean of length below 1.5e-8 (half the digits) has no direction and becomes zero.
@@ -29,10 +30,14 @@ def shares(S):
     return best / best.sum(1, keepdims=True)
 
 
-def members(Y, j, w):
-    """The points of the largest share of cluster j, among those that have a weight."""
-    column = np.where(w > 0, Y[:, j], -1.0)
-    return np.flatnonzero(column == column.max())
+def members(Y, j, w, l2=False):
+    """The points of the largest share of cluster j, among those that have a weight.
+
+    A decoder that sees |y - e_j|^2 (``l2``) agrees while anyone has a share; if none has, it takes those tied most.
+    """
+    closeness = -((Y - np.eye(Y.shape[1])[j]) ** 2).sum(1) if l2 else Y[:, j]
+    column = np.where(w > 0, closeness, -np.inf)
+    return np.flatnonzero(column >= column.max() - 1e-9)
 
 
 def onto_sphere(C, spherical):
@@ -48,11 +53,11 @@ def ones(X, w):
     return np.ones(len(X)) if w is None else np.asarray(w, dtype=float)
 
 
-def centres(X, Y, w, weigh, spherical):
+def centres(X, Y, w, weigh, spherical, l2=False):
     """For each cluster the mean of its members, weighed."""
     C = np.zeros((Y.shape[1], X.shape[1]))
     for j in range(Y.shape[1]):
-        i = members(Y, j, w)
+        i = members(Y, j, w, l2)
         z = weigh(i, j) * w[i]
         C[j] = (z[:, None] * X[i]).sum(0) / z.sum()
     return onto_sphere(C, spherical)
@@ -82,9 +87,7 @@ def relocate(X, S, w, C, hungry):
     for i in rows:
         if not any(np.array_equal(X[i], place) for place in places):
             places.append(X[i])
-    return np.array([places[r] if r < len(places) else C[j] for r, j in enumerate(hungry)]).reshape(
-        -1, X.shape[1]
-    )
+    return np.array([places[r] if r < len(places) else C[j] for r, j in enumerate(hungry)]).reshape(-1, X.shape[1])
 
 
 def soft(X, C, gamma, w=None, spherical=False):
@@ -107,7 +110,7 @@ def percentile(r, w, percent):
     return r[order][np.searchsorted(filled, filled[-1] * (percent / 100 - 1e-9))]
 
 
-def trimmed(X, C, percent, w=None, spherical=False):
+def trimmed(X, C, percent, w=None, spherical=False, l2=True):
     """Algorithm 4: the mean of the members within the percentile of their distances."""
     w = ones(X, w)
     S = similarities(X, C, spherical)
@@ -116,10 +119,10 @@ def trimmed(X, C, percent, w=None, spherical=False):
     def inliers(i, j):
         return (-S[i, j] <= percentile(-S[i, j], w[i], percent)).astype(float)
 
-    return Y, centres(X, Y, w, inliers, spherical)
+    return Y, centres(X, Y, w, inliers, spherical, l2 and not spherical)
 
 
-def trimmed_by_norm(X, C, gamma, w=None, spherical=False):
+def trimmed_by_norm(X, C, gamma, w=None, spherical=False, l2=True):
     """Algorithm 4 with the threshold of the norm-max (30) at alpha = inf in place of a percentile."""
     w = ones(X, w)
     S = similarities(X, C, spherical)
@@ -128,10 +131,10 @@ def trimmed_by_norm(X, C, gamma, w=None, spherical=False):
     def inliers(i, j):
         return (sparsemax_weights(gamma)(S[i, j], w[i]) > 0).astype(float)
 
-    return Y, centres(X, Y, w, inliers, spherical)
+    return Y, centres(X, Y, w, inliers, spherical, l2 and not spherical)
 
 
-def robust(X, C, weigh, w=None, spherical=False):
+def robust(X, C, weigh, w=None, spherical=False, l2=True):
     """Algorithm 5 with ``weigh`` as its NAct: `softmax_weights`, `sparsemax_weights` or `topk_weights`.
 
     Line 7 prints the centre it is about to compute; the weights are of the distances to the previous one.
@@ -139,7 +142,7 @@ def robust(X, C, weigh, w=None, spherical=False):
     w = ones(X, w)
     S = similarities(X, C, spherical)
     Y = shares(S)
-    return Y, centres(X, Y, w, lambda i, j: weigh(S[i, j], w[i]), spherical)
+    return Y, centres(X, Y, w, lambda i, j: weigh(S[i, j], w[i]), spherical, l2 and not spherical)
 
 
 def softmax_weights(gamma):
@@ -173,12 +176,11 @@ def topk_weights(n_nearest, gamma):
     return weigh
 
 
-def medoids(X, C, delta, gumbel, w=None, spherical=False, gap_of_dot_product=False):
+def medoids(X, C, delta, gumbel, w=None, spherical=False, l2=True):
     """Algorithm 6: each centre becomes a point drawn with log-probability S - 2 delta [not its cluster].
 
-    ``gumbel`` (k, n) are standard Gumbel numbers: the largest of log p + gumbel is a draw from p. A point
-    tied between m centres is 1/m in each, and its gap is delta (1 - 1/m), or twice that where attention is a
-    dot product.
+    ``gumbel`` (k, n) are standard Gumbel numbers: the largest of log p + gumbel is a draw from p. Shares y of tied
+    points have the gap delta |y - e_j|^2, or 2 delta (1 - y_j) where attention is a dot product.
     """
     w = ones(X, w)
     S = similarities(X, C, spherical)
@@ -187,7 +189,7 @@ def medoids(X, C, delta, gumbel, w=None, spherical=False, gap_of_dot_product=Fal
     for i in range(len(X)):
         for j in range(len(C)):
             e = np.eye(len(C))[j]
-            gap = 2 * delta * (1 - Y[i, j]) if gap_of_dot_product else delta * ((Y[i] - e) ** 2).sum()
+            gap = delta * ((Y[i] - e) ** 2).sum() if l2 and not spherical else 2 * delta * (1 - Y[i, j])
             log_p[i, j] = S[i, j] - gap + (np.log(w[i]) if w[i] > 0 else -np.inf)
     drawn = np.argmax(log_p.T + gumbel, axis=1)
     return Y, onto_sphere(X[drawn], spherical)
