@@ -14,16 +14,18 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from measureflow.estimators import TransformerKMeans
     from measureflow.measures import Empirical, Gaussian
 
 __version__ = "0.1.0"
 
 _HOME = {
+    "TransformerKMeans": "measureflow.estimators",
     "Empirical": "measureflow.measures",
     "Gaussian": "measureflow.measures",
 }
 
-__all__ = ["Empirical", "Gaussian", "__version__"]
+__all__ = ["TransformerKMeans", "Empirical", "Gaussian", "__version__"]
 
 
 def __getattr__(name: str):

@@ -1,0 +1,5 @@
+"""The scikit-learn door."""
+
+from measureflow.estimators.kmeans import TransformerKMeans
+
+__all__ = ["TransformerKMeans"]

@@ -1,0 +1,244 @@
+"""k-means and its kin as a scikit-learn estimator that is a transformer inside."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from numbers import Integral, Real
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from measureflow.circuits.fused import Points, on_sphere
+from measureflow.estimators import dask_points, seeding
+from measureflow.estimators.kmeans_steps import ALGORITHMS, WEIGHTINGS, choose_step
+
+INITS = {"k-means++": seeding.plus_plus, "random": seeding.at_random}
+CHOICES = {
+    "algorithm": ALGORITHMS,
+    "attention": ("l2", "dot"),
+    "engine": ("fused", "transformer"),
+    "empty_cluster": ("keep", "mean", "relocate"),
+    "weighting": WEIGHTINGS,
+}
+
+
+class TransformerKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):
+    r"""k-means whose iterations are the layers of a transformer with hand-set weights [Clarkson 2025].
+
+    Each iteration equals one layer of `measureflow.circuits.kmeans_transformer`; by default the layer is run
+    fused (the same numbers without tokens), ``engine="transformer"`` runs its matrices.
+
+    Parameters
+    ----------
+    n_clusters : int
+    algorithm : {"lloyd", "soft", "spherical", "trimmed", "robust", "medoids"}
+        The row of Table 1. "spherical" divides rows by their length first.
+    attention : {"l2", "dot"}
+        Scores of the transformer: squared distances, or dot products of lifted points. Both give the same centres.
+    gamma : float
+        Inverse temperature. For "lloyd" and "spherical" a finite gamma makes all hard-maxes soft (and runs the
+        transformer itself). "trimmed" uses the norm-max at a finite gamma and ``percentile`` at infinity. "soft"
+        and "robust" need a finite one: infinity sets it to the inverse of twice the variance around the first
+        centres, kept in ``gamma_``.
+    init : {"k-means++", "random"} or array (n_clusters, d)
+    n_init : int or "auto"
+        Starts; the least inertia wins. "auto": 10 for "random", else 1.
+    max_iter, tol : int, float
+        Layers at most, and the squared move of the centres, in units of the mean variance, that ends the run.
+    empty_cluster : {"relocate", "keep", "mean"}
+        What a centre without points does in "lloyd" and "spherical": moves to the point farthest from its nearest
+        centre, stays, or moves to the mean of all points as the bare circuit does. In the other algorithms it
+        treats all points as its members. A point tied between centres belongs to the first of them and moves none
+        that has a point of its own, as in the circuit.
+    percentile, weighting, n_nearest, gap : float, {"softmax", "sparsemax", "topk"}, float, float
+        Part of a cluster that "trimmed" keeps; weights of "robust" and how many neighbours "topk" uses; how far
+        outside a cluster "medoids" draws (delta of Algorithm 6).
+    engine : {"fused", "transformer"}
+    random_state : int, RandomState or None
+    n_threads : int or None
+        Threads of the fused engine, all by default; the result does not depend on it.
+
+    Attributes
+    ----------
+    cluster_centers_, labels_, inertia_, n_iter_, gamma_, n_features_in_
+
+    Examples
+    --------
+    >>> X = np.array([[1.0, 2], [1, 4], [1, 0], [10, 2], [10, 4], [10, 0]])
+    >>> model = TransformerKMeans(n_clusters=2, random_state=0).fit(X)
+    >>> model.predict([[0, 0], [12, 3]]).tolist() == model.labels_[[0, 3]].tolist()
+    True
+    >>> round(model.inertia_, 6)
+    16.0
+    """
+
+    def __init__(
+        self,
+        n_clusters=8,
+        *,
+        algorithm="lloyd",
+        attention="l2",
+        gamma=math.inf,
+        init="k-means++",
+        n_init="auto",
+        max_iter=300,
+        tol=1e-4,
+        empty_cluster="relocate",
+        percentile=90.0,
+        weighting="softmax",
+        n_nearest=10.0,
+        gap=1.0,
+        engine="fused",
+        random_state=None,
+        n_threads=None,
+    ):
+        self.n_clusters = n_clusters
+        self.algorithm = algorithm
+        self.attention = attention
+        self.gamma = gamma
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.empty_cluster = empty_cluster
+        self.percentile = percentile
+        self.weighting = weighting
+        self.n_nearest = n_nearest
+        self.gap = gap
+        self.engine = engine
+        self.random_state = random_state
+        self.n_threads = n_threads
+
+    def fit(self, X, y=None, sample_weight=None):
+        """Cluster the rows of X, a Dask array included; a weight of 2 is a row twice, also in the first centres."""
+        self._check_parameters()
+        points = self._points_to_fit(X, sample_weight)
+        if points.shape[0] < self.n_clusters:
+            raise ValueError(f"n_samples={points.shape[0]} should be >= n_clusters={self.n_clusters}")
+        rng = check_random_state(self.random_state)
+        runs = [self._run(points, rng) for _ in range(self._starts())]
+        self.inertia_, C, self.n_iter_, self.gamma_ = min(runs, key=lambda run: run[0])
+        self.cluster_centers_, self._n_features_out = C, self.n_clusters
+        self.labels_ = points.assign(C).labels
+        self._warn_if_fewer(C)
+        return self
+
+    def fit_transform(self, X, y=None, sample_weight=None):
+        """Fit, and the distances of the rows to the centres."""
+        return self.fit(X, sample_weight=sample_weight).transform(X)
+
+    def predict(self, X):
+        """The nearest centre of each row, the first of those tied."""
+        return self._points(X).assign(self.cluster_centers_).labels
+
+    def transform(self, X):
+        """Euclidean distances (n, n_clusters) of the rows to the centres (on the sphere, of the rows at length one)."""
+        points = self._points(X)
+        points.spherical = False
+        return np.sqrt(-points.similarity_to_all(self.cluster_centers_)).astype(points.X.dtype)
+
+    def score(self, X, y=None, sample_weight=None):
+        """Minus the sum of squared distances to the nearest centres: larger is better."""
+        return -_inertia(self._points(X, sample_weight), self.cluster_centers_)
+
+    def _run(self, points: Points, rng) -> tuple[float, np.ndarray, int, float]:
+        """From first centres to the last: (inertia, centres, layers, gamma)."""
+        C = self._first_centers(points, rng)
+        step, gamma = choose_step(self, points, C, rng)
+        if self.algorithm == "medoids":
+            return (*self._best_draw(points, C, step), self.max_iter, gamma)
+        tol, layers = self.tol * points.variance(), 0
+        while layers < self.max_iter:
+            _, new = step(C)
+            move, C = float(((new - C) ** 2).sum()), new
+            layers += 1
+            if move <= tol:
+                break
+        return _inertia(points, C), C, layers, gamma
+
+    def _best_draw(self, points: Points, C: np.ndarray, step) -> tuple[float, np.ndarray]:
+        """Draws do not settle, so of all layers the best centres stay."""
+        drawn = [C]
+        for _ in range(self.max_iter):
+            drawn.append(step(drawn[-1])[1])
+        return min(((_inertia(points, C), C) for C in drawn), key=lambda pair: pair[0])
+
+    def _first_centers(self, points: Points, rng) -> np.ndarray:
+        if isinstance(self.init, str):
+            return np.ascontiguousarray(INITS[self.init](points, self.n_clusters, rng))
+        C = np.ascontiguousarray(self.init, dtype=points.rows(slice(0, 1)).dtype)
+        if C.shape != (self.n_clusters, points.shape[1]):
+            raise ValueError(f"init must have shape ({self.n_clusters}, {points.shape[1]}), got {C.shape}")
+        if not np.isfinite(C).all():
+            raise ValueError("init must be finite")
+        return on_sphere(C).astype(C.dtype) if self.algorithm == "spherical" else C
+
+    def _starts(self) -> int:
+        if self.n_init == "auto":
+            return 10 if isinstance(self.init, str) and self.init == "random" else 1
+        return self.n_init
+
+    def _points_to_fit(self, X, sample_weight) -> Points:
+        if dask_points.is_dask(X):
+            if self.algorithm not in ("lloyd", "spherical") or self.engine != "fused" or not math.isinf(self.gamma):
+                raise ValueError("algorithm must be 'lloyd' or 'spherical', fused, for a Dask array")
+            self.n_features_in_ = X.shape[1]
+            return dask_points.DaskPoints(X, sample_weight, self.algorithm == "spherical")
+        return self._points(X, sample_weight, reset=True)
+
+    def _points(self, X, sample_weight=None, reset=False) -> Points:
+        if not reset:
+            check_is_fitted(self)
+        dtypes = [np.float64, np.float32] if reset else self.cluster_centers_.dtype
+        X = validate_data(self, X, dtype=dtypes, order="C", reset=reset)
+        weighed = sample_weight is not None
+        w = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True) if weighed else None
+        if weighed and not w.any():  # older versions of scikit-learn let these pass
+            raise ValueError("sample_weight must not be all zero")
+        if self.algorithm == "spherical":
+            X = unit_rows(X)
+        return Points(X, w, spherical=self.algorithm == "spherical", threads=self.n_threads)
+
+    def _check_parameters(self) -> None:
+        for name, allowed in CHOICES.items():
+            if getattr(self, name) not in allowed:
+                raise ValueError(f"{name} must be one of {', '.join(allowed)}, got {getattr(self, name)!r}")
+        if isinstance(self.init, str) and self.init not in INITS:
+            raise ValueError(f"init must be one of {', '.join(INITS)} or an array, got {self.init!r}")
+        for name in ("n_clusters", "max_iter", "n_init", "n_threads"):
+            value = getattr(self, name)
+            if (name, value) in (("n_init", "auto"), ("n_threads", None)):
+                continue
+            if not isinstance(value, Integral) or value < 1:
+                raise ValueError(f"{name} must be a positive whole number, got {value!r}")
+        for name, least in (("gamma", 0), ("n_nearest", 0), ("gap", 0), ("tol", -1)):
+            if not isinstance(getattr(self, name), Real) or not getattr(self, name) > least:
+                raise ValueError(f"{name} must be a positive number, got {getattr(self, name)!r}")
+
+    def _warn_if_fewer(self, C: np.ndarray) -> None:
+        found = len(np.unique(C, axis=0))
+        if found < self.n_clusters and self.algorithm != "medoids":
+            warnings.warn(
+                f"the data have {found} distinct clusters, fewer than n_clusters={self.n_clusters}",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
+
+def unit_rows(X: np.ndarray) -> np.ndarray:
+    """Rows divided by their length; a ValueError names the first row that has none."""
+    length = np.linalg.norm(X, axis=1, keepdims=True)
+    if (length == 0).any():
+        raise ValueError(f"X has a row of length zero (row {int(np.argmin(length))}), which has no direction")
+    return np.ascontiguousarray(X / length)
+
+
+def _inertia(points: Points, C: np.ndarray) -> float:
+    labels = points.assign(C).labels
+    s = points.similarity_to_own(C, labels)
+    r = np.maximum(1 + (C * C).sum(1)[labels] - 2 * s, 0) if points.spherical else -s
+    return float(points.masses @ r)
