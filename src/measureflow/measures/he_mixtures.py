@@ -24,18 +24,19 @@ class LabelledSets(NamedTuple):
 class HeMixtures:
     r"""Labelled mixtures, :math:`X_i = \mu_{z_i} + \omega_i`, :math:`\omega_i \sim N(0, \sigma^2 I)` [He 2025, 4].
 
-    The paper states the least distance of two centres but not how the centres are drawn. Here their directions and
-    relative distances are those of a standard Gaussian draw, scaled so that the least distance is attained:
+    The paper states the least distance of two centres but not how the centres are drawn. Here they are a Gaussian
+    draw of standard deviation ``spread``, blown up where two of them are too close, and no further than needed:
 
-    .. math:: \min_{i \ne j} |\mu_i - \mu_j| = \texttt{minimum\_distance}
+    .. math:: \mu = s\, g, \quad g_j \sim N(0, I), \quad
+        s = \max(\texttt{spread},\ \texttt{minimum\_distance} / \min_{i \ne j} |g_i - g_j|)
 
     ``imbalance`` = r gives the last two clusters r and 1 - r of a full cluster's points, the others all of them
     (Figure 2, second row); None keeps all clusters full.
 
-    >>> mixtures = HeMixtures(n_classes=3, dimension=2, n_per_class=4, minimum_distance=5.0)
+    >>> mixtures = HeMixtures(n_classes=3, dimension=2, n_per_class=4, minimum_distance=30.0)
     >>> sets = mixtures.sample(2, torch.Generator().manual_seed(0))
-    >>> sets.points.shape, torch.pdist(sets.centres[0]).min()
-    (torch.Size([2, 12, 2]), tensor(5.))
+    >>> sets.points.shape, round(float(torch.pdist(sets.centres[0]).min()), 4)
+    (torch.Size([2, 12, 2]), 30.0)
     """
 
     n_classes: int = 4
@@ -44,12 +45,14 @@ class HeMixtures:
     minimum_distance: float = 30.0
     variance: tuple[float, float] = (10.0, 40.0)
     imbalance: float | None = None
+    spread: float = 3.0
 
     def __post_init__(self):
         for name in ("n_classes", "dimension", "n_per_class"):
             if getattr(self, name) < 1 or int(getattr(self, name)) != getattr(self, name):
                 raise ValueError(f"{name} must be a positive whole number, got {getattr(self, name)}")
-        checks.positive("minimum_distance", self.minimum_distance)
+        for name in ("minimum_distance", "spread"):
+            checks.positive(name, getattr(self, name))
         low, high = self.variance
         if not 0 < low <= high < float("inf"):
             raise ValueError(f"variance must be a range 0 < low <= high, got {self.variance}")
@@ -89,10 +92,10 @@ class HeMixtures:
     def _centres(self, n_sets: int, generator: torch.Generator) -> Tensor:
         centres = torch.randn(n_sets, self.n_classes, self.dimension, generator=generator)
         if self.n_classes == 1:
-            return centres
+            return self.spread * centres
         apart = (centres[:, :, None] - centres[:, None]).norm(dim=-1)
         apart = apart + torch.diag(torch.full((self.n_classes,), torch.inf))
-        return centres * (self.minimum_distance / apart.amin((-2, -1)))[:, None, None]
+        return centres * (self.minimum_distance / apart.amin((-2, -1))).clamp_min(self.spread)[:, None, None]
 
     def _labels(self, n_sets: int, generator: torch.Generator) -> Tensor:
         labels = torch.repeat_interleave(torch.arange(self.n_classes), torch.tensor(self.sizes))
