@@ -1,0 +1,42 @@
+"""What the trained model is held against: Lloyd's algorithm and the spectral start, for a batch of sets at once."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch.nn.functional import one_hot
+
+
+def plus_plus(points: Tensor, k: int, generator: torch.Generator) -> Tensor:
+    """First centres (B, k, d) by k-means++ from points (B, N, d)."""
+    rows = torch.arange(len(points))
+    first = torch.randint(points.shape[1], (len(points),), generator=generator)
+    centres = points[rows, first][:, None]
+    for _ in range(k - 1):
+        far = torch.cdist(points, centres).square().amin(-1) + 1e-12  # never all zero
+        pick = torch.multinomial(far, 1, generator=generator)[:, 0]
+        centres = torch.cat([centres, points[rows, pick][:, None]], 1)
+    return centres
+
+
+def lloyd(points: Tensor, centres: Tensor, n_iterations: int) -> Tensor:
+    """Labels (B, N) after ``n_iterations`` updates of the centres (B, k, d); an empty cluster keeps its centre."""
+    k = centres.shape[1]
+    labels = torch.cdist(points, centres).argmin(-1)
+    for _ in range(n_iterations):
+        member = one_hot(labels, k).to(points)
+        count = member.sum(1)[..., None]
+        centres = torch.where(count > 0, member.mT @ points / count.clamp_min(1), centres)
+        labels = torch.cdist(points, centres).argmin(-1)
+    return labels
+
+
+def lloyd_from_plus_plus(points: Tensor, k: int, generator: torch.Generator, n_iterations: int = 100) -> Tensor:
+    """scikit-learn's KMeans with one start: k-means++, then Lloyd to the end."""
+    return lloyd(points, plus_plus(points, k, generator), n_iterations)
+
+
+def spectral(points: Tensor, k: int, generator: torch.Generator, n_iterations: int = 20) -> Tensor:
+    """Algorithm 2: Lloyd from k-means++ on the top k eigenvectors of the scatter, not centred, as printed."""
+    _, vectors = torch.linalg.eigh(points.mT @ points)
+    return lloyd_from_plus_plus(points @ vectors[..., -min(k, points.shape[-1]) :], k, generator, n_iterations)

@@ -1,0 +1,59 @@
+"""Experiment 1: the transition in the minimum distance; and at distance 30 the printed recipe against ours."""
+
+import numpy as np
+import pandas as pd
+
+from measureflow.reproduce.he2025 import sizes
+from measureflow.reproduce.he2025.sweeps import DISTANCE, draw, sentence, swept
+from measureflow.reproduce.he2025.trained import Setting, measured
+
+TITLE = "He 2025, experiment 1: minimum distance, and how long to train"
+
+
+def compute(size, cache):
+    """The sweep of Figure 1, and one setting trained by two recipes: He's 300 steps, and the one found here."""
+    plan = sizes.SIZES[size]
+    recipes = {"printed": (plan.printed, {"layer_norm": False}), "found": (plan.found, {})}
+    settings = [Setting(sizes.by_distance(30), recipe, 0, plan.n_test, model) for recipe, model in recipes.values()]
+    table = measured(settings, cache, "recipes at distance 30")
+    table.insert(0, "recipe", list(recipes))
+    table["steps"] = [recipe.n_steps for recipe, _ in recipes.values()]
+    return {"sweep": swept(DISTANCE, size, cache), "recipes": table}
+
+
+def crossing(sweep: pd.DataFrame, level: float = 0.5) -> float:
+    """The distance at which the mean ARI first reaches ``level``, by linear interpolation; nan if it never does."""
+    mean = sweep.groupby("value")["ARI"].mean()
+    above = np.flatnonzero(mean.to_numpy() >= level)
+    if not len(above):
+        return float("nan")
+    i = above[0]
+    if i == 0:
+        return float(mean.index[0])
+    return float(np.interp(level, mean.to_numpy()[[i - 1, i]], mean.index.to_numpy(float)[[i - 1, i]]))
+
+
+def render(tables):
+    """The sweep, with the two recipes marked at distance 30."""
+    figure = draw([tables["sweep"]], "minimum distance")
+    for score, ax in zip(("ARI", "NMI", "loss"), figure.axes, strict=True):
+        for (_, row), marker in zip(tables["recipes"].iterrows(), ("v", "*"), strict=True):
+            ax.plot(30, row[score], marker, color="C2", ms=9, label=f"{row['recipe']} recipe, {row['steps']} steps")
+    figure.axes[0].legend(frameon=False, fontsize=7)
+    return {"separation": figure}
+
+
+def findings(tables):
+    """Where the transition lies, and what each recipe gives."""
+    at = crossing(tables["sweep"])
+    where = (
+        "not reached on this grid"
+        if np.isnan(at)
+        else f"crossed at distance {at:.1f}, {at / 5:.1f} standard deviations"
+    )
+    rows = [
+        f"{row['recipe']} recipe ({row['steps']} steps, {row['seconds']:.0f} s): ARI {row['ARI']:.3f}, "
+        f"Lloyd {row['Lloyd ARI']:.3f}"
+        for _, row in tables["recipes"].iterrows()
+    ]
+    return f"ARI one half is {where}. At distance 30, {'; '.join(rows)}. " + sentence(tables["sweep"])
