@@ -19,11 +19,13 @@ def artefacts(paper: str) -> tuple[str, ...]:
     return importlib.import_module(f"measureflow.reproduce.{paper}").ARTEFACTS
 
 
-def module_of(paper: str, artefact: str) -> ModuleType:
-    """The module that makes an artefact: "theorem2.1" lives in theorem2_1.py."""
+def module_of(paper: str, artefact: str) -> ModuleType | object:
+    """The module (or object with the same four names) that makes an artefact: "theorem2.1" lives in theorem2_1.py."""
     if artefact not in artefacts(paper):
         raise ValueError(f"{paper} has no artefact {artefact!r}; it has {', '.join(artefacts(paper))}")
-    return importlib.import_module(f"measureflow.reproduce.{paper}.{artefact.replace('.', '_')}")
+    package = importlib.import_module(f"measureflow.reproduce.{paper}")
+    shared = package.artefact(artefact) if hasattr(package, "artefact") else None
+    return shared or importlib.import_module(f"{package.__name__}.{artefact.replace('.', '_')}")
 
 
 def reproduce(paper: str, artefact: str, size: str = "small", out: str | Path = "out") -> list[Path]:

@@ -1,0 +1,101 @@
+"""What stands in the columns: each contestant turns sets into mixing measures, and is judged by exact W2 squared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from measureflow.measures import Empirical
+from measureflow.measures.priors import Mixtures
+from measureflow.measures.transport import wasserstein2
+from measureflow.models import load_pretrained
+from measureflow.reproduce.opponents import Found, em_with_bic, kmeans, shared_variance_em
+
+
+@dataclass(frozen=True)
+class Classical:
+    """An opponent that sees one set at a time; ``fit(points, true K, seed)``."""
+
+    name: str
+    fit: Callable[[np.ndarray, int, int], Found]
+
+    def answers(self, mixtures: Mixtures, seed: int) -> list[Empirical]:
+        """The mixing measure found for each set."""
+        points = mixtures.points.double().numpy()
+        counts = mixtures.n_components.tolist()
+        found = [self.fit(x, K, seed + i) for i, (x, K) in enumerate(zip(points, counts, strict=True))]
+        return [Empirical(torch.as_tensor(f.atoms), torch.as_tensor(f.masses)) for f in found]
+
+    @property
+    def available(self) -> bool:
+        """Opponents need no training."""
+        return True
+
+
+@dataclass(frozen=True)
+class Learned:
+    """A shipped model, run with a schedule and a depth of one's choice; its tokens are the answer."""
+
+    name: str
+    weights: str
+    schedule: str | None = None
+    snr_given: bool = True
+    then_kmeans: bool = False  # round the tokens to K atoms by one start of k-means [E.5]
+
+    @property
+    def available(self) -> bool:
+        """Whether the weights ship."""
+        return self.weights in load_pretrained.available()
+
+    @torch.no_grad()
+    def answers(self, mixtures: Mixtures, seed: int) -> list[Empirical]:
+        """The output tokens of each set, 1/n each, or the atoms k-means makes of them."""
+        snr = mixtures.snr_db if self.snr_given else estimated_snr_db(mixtures.points, seed)
+        tokens = _model(self.weights)(mixtures.points, snr, schedule=self.schedule)
+        if not self.then_kmeans:
+            return [Empirical(t) for t in tokens]
+        return PAPER_KMEANS.answers(_with_points(mixtures, tokens), seed)
+
+
+@cache
+def _model(name: str):
+    return load_pretrained(name)
+
+
+def _with_points(mixtures: Mixtures, points: Tensor) -> Mixtures:
+    others = (getattr(mixtures, name) for name in list(mixtures.__dataclass_fields__)[1:])
+    return Mixtures(points, *others)
+
+
+def estimated_snr_db(points: Tensor, seed: int) -> Tensor:
+    r"""SNR from the noise that EM with K by BIC finds, :math:`v/\sigma^2 - 1` for the variance v, kept to 0..25 dB."""
+    values = []
+    for i, x in enumerate(points.double().numpy()):
+        snr = x.var(0).mean() / em_with_bic(x, seed + i, starts=5).variance - 1
+        values.append(10 * np.log10(np.clip(snr, 1.0, 10**2.5)))
+    return torch.tensor(values, dtype=points.dtype)
+
+
+def score(contestant: Classical | Learned, mixtures: Mixtures, seed: int) -> np.ndarray:
+    """Exact W2 squared of each answer to the empirical mixing measure of its set."""
+    truth = mixtures.mixing
+    costs = []
+    for i, answer in enumerate(contestant.answers(mixtures, seed)):
+        atoms = truth.points[i].to(answer.points.dtype)
+        costs.append(float(wasserstein2(answer, atoms, atom_weights=truth.weights[i].to(answer.points.dtype)).cost))
+    return np.array(costs)
+
+
+PAPER_KMEANS = Classical("K-means", lambda x, K, seed: kmeans(x, K, seed))
+STRONG = (
+    Classical("K-means++ x10", lambda x, K, seed: kmeans(x, K, seed, starts=10, init="k-means++")),
+    Classical("EM x20, true K", lambda x, K, seed: shared_variance_em(x, K, seed)),
+    Classical("EM, K by BIC", lambda x, K, seed: em_with_bic(x, seed)),
+)
+BASE = "flow-transformer"
+ESTIMATED = Learned("16 layers, SNR estimated", BASE, snr_given=False)

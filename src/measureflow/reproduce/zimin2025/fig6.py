@@ -1,0 +1,47 @@
+"""Figure 6: example test sets at the three signal-to-noise ratios."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+
+from measureflow.measures.priors import paper_test_prior, signal_to_noise
+from measureflow.models.training_config import seeded
+from measureflow.reproduce.zimin2025.measurements import LEVELS
+
+TITLE = "Zimin 2025, Figure 6: example data at high, moderate and low SNR"
+POINTS = {"tiny": 100, "small": 1000, "paper": 1000}
+
+
+def compute(size: str, cache: Path) -> dict[str, pd.DataFrame]:
+    """Points with their labels, and the centres."""
+    points, centres = [], []
+    for label, snr_db in LEVELS.items():
+        m = paper_test_prior(snr_db).sample(1, POINTS[size], seeded("fig6", snr_db))
+        snr = float(signal_to_noise(m.centres, m.proportions, m.noise_variance))
+        points.append(pd.DataFrame(m.points[0].numpy(), columns=["x0", "x1"]).assign(label=m.labels[0], data=label))
+        centres.append(pd.DataFrame(m.centres[0].numpy(), columns=["x0", "x1"]).assign(data=label, snr=snr))
+    return {"points": pd.concat(points, ignore_index=True), "centres": pd.concat(centres, ignore_index=True)}
+
+
+def render(tables: dict[str, pd.DataFrame]) -> dict:
+    """Colours are components, stars their centres."""
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(1, 3, figsize=(10, 3.4), layout="constrained")
+    for axis, label in zip(axes, LEVELS, strict=True):
+        part = tables["points"].query("data == @label")
+        stars = tables["centres"].query("data == @label")
+        axis.scatter(part["x0"], part["x1"], c=part["label"], cmap="tab10", s=5, linewidths=0, vmin=0, vmax=9)
+        axis.scatter(stars["x0"], stars["x1"], marker="*", s=110, color="black", edgecolor="white")
+        axis.set(title=label, xticks=[], yticks=[], aspect="equal")
+    return {"fig6": figure}
+
+
+def findings(tables: dict[str, pd.DataFrame]) -> str:
+    """That the SNR is what it should be."""
+    snr = tables["centres"].groupby("data", sort=False)["snr"].first()
+    return (
+        "Linear SNR of the three sets, from their centres: " + ", ".join(f"{k} {v:.2f}" for k, v in snr.items()) + "."
+    )
