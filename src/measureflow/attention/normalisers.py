@@ -18,7 +18,7 @@ import math
 import torch
 from torch import Tensor, nn
 
-from measureflow.attention.thresholds import mass_threshold, norm_threshold
+from measureflow.attention.thresholds import mass_threshold, norm_threshold, power
 from measureflow.measures import checks
 
 
@@ -151,9 +151,7 @@ class NormMax(Normaliser):
     def forward(self, scores: Tensor, weights: Tensor | None = None) -> Tensor:
         logits = self.gamma * scores
         q = 1.0 if math.isinf(self.alpha) else self.alpha / (self.alpha - 1)
-        above = logits - norm_threshold(logits, weights, q)
-        kept = above > 0
-        p = torch.where(kept, torch.where(kept, above, 1.0) ** (q - 1), 0.0)
+        p = power((logits - norm_threshold(logits, weights, q)).clamp_min(0), q - 1)
         z = p if weights is None else weights * p
         return z / z.sum(-1, keepdim=True)
 

@@ -21,20 +21,22 @@ def norm_threshold(logits: Tensor, weights: Tensor | None, q: float) -> Tensor:
     ):
         return tau
     above = (logits - tau).clamp_min(0)
-    slope = _sum(weights, _power(above.detach(), q - 1) * (above.detach() > 0)) * q
-    return tau + (_sum(weights, _power(above, q)) - 1) / slope.detach()
+    slope = _sum(weights, power(above.detach(), q - 1)) * q
+    return tau + (_sum(weights, power(above, q)) - 1) / slope.detach()
 
 
 def _climb(logits: Tensor, weights: Tensor | None, q: float) -> Tensor:
+    """Newton's method on the norm itself, in one buffer and without masks: memory traffic is all its cost."""
     tau, rounding = _start(logits, weights, q), 4 * torch.finfo(logits.dtype).eps
+    above = torch.empty(torch.broadcast_shapes(logits.shape, tau.shape), dtype=tau.dtype, device=tau.device)
     for _ in range(MAX_STEPS):
-        above = (logits - tau).clamp_min(0)
+        torch.sub(logits, tau, out=above).clamp_min_(0)
         if q == 1:
-            step = (_sum(weights, above) - 1) / _sum(weights, above > 0)
+            step = (_sum(weights, above) - 1) / _sum(weights, above.sign_())
         else:
-            power = _power(above, q - 1)
-            slope = _sum(weights, power)
-            norm = _sum(weights, power.mul_(above))
+            less = power(above, q - 1)
+            slope = _sum(weights, less)
+            norm = _sum(weights, above.mul_(less))
             step = (norm.pow(1 / q) - 1) * norm.pow(1 - 1 / q) / slope
         tau = tau + step.clamp_min(0)
         if not (step > rounding * tau.abs().clamp_min(1)).any():
@@ -55,14 +57,22 @@ def _start(logits: Tensor, weights: Tensor | None, q: float) -> Tensor:
 def _sum(weights: Tensor | None, values: Tensor) -> Tensor:
     if weights is None:
         return values.sum(-1, keepdim=True)
-    return (weights * values).sum(-1, keepdim=True)
+    w = torch.atleast_2d(weights)
+    return values @ w.mT if w.shape[-2] == 1 else (w * values).sum(-1, keepdim=True)
 
 
-def _power(values: Tensor, exponent: float) -> Tensor:
-    """Powers, by the cheap road where there is one."""
+def power(above: Tensor, exponent: float) -> Tensor:
+    """Powers of what is above a threshold, zero for what is not, by the cheap road where there is one."""
+    if exponent == 0:
+        return above.sign()
     if exponent == 1:
-        return values.clone()
-    return values.square() if exponent == 2 else values.pow(exponent)
+        return above
+    if exponent == 2:
+        return above.square()
+    if exponent > 1 or not above.requires_grad:
+        return above.pow(exponent)
+    kept = above > 0  # a small power is steep at zero, where an infinite slope times nothing would be NaN
+    return torch.where(kept, torch.where(kept, above, 1.0).pow(exponent), 0.0)
 
 
 def mass_threshold(scores: Tensor, weights: Tensor, k: float) -> Tensor:
