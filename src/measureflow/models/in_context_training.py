@@ -45,7 +45,7 @@ class Recipe:
 
 
 PRINTED = Recipe()  # section 4: Adam 5e-4, decay 0.995 a step, 300 steps; the batch is not printed
-FOUND = Recipe(n_steps=1500, batch=64, learning_rate=3e-3, decay=None, warm_up=50, n_per_class=16, clip=1.0)
+FOUND = Recipe(n_steps=3000, batch=64, learning_rate=3e-3, decay=None, warm_up=50, n_per_class=16, clip=1.0)
 
 
 def train(

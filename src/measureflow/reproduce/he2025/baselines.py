@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor
 from torch.nn.functional import one_hot
 
 
 def plus_plus(points: Tensor, k: int, generator: torch.Generator) -> Tensor:
-    """First centres (B, k, d) by k-means++ from points (B, N, d)."""
-    rows = torch.arange(len(points))
+    """First centres (B, k, d) by k-means++ from points (B, N, d), greedy as scikit-learn's.
+
+    Of 2 + log k points drawn by their squared distance from the centres so far, the one that lowers the sum of
+    squared distances most is taken.
+    """
+    rows, trials = torch.arange(len(points)), 2 + int(math.log(k))
     first = torch.randint(points.shape[1], (len(points),), generator=generator)
     centres = points[rows, first][:, None]
     for _ in range(k - 1):
-        far = torch.cdist(points, centres).square().amin(-1) + 1e-12  # never all zero
-        pick = torch.multinomial(far, 1, generator=generator)[:, 0]
-        centres = torch.cat([centres, points[rows, pick][:, None]], 1)
+        far = torch.cdist(points, centres).square().amin(-1)
+        drawn = torch.multinomial(far + 1e-12, trials, generator=generator)  # never all zero
+        tried = points.gather(1, drawn[..., None].expand(-1, -1, points.shape[-1]))
+        left = torch.minimum(far[..., None], torch.cdist(points, tried).square()).sum(1)  # (B, trials)
+        best = drawn.gather(1, left.argmin(-1, keepdim=True))[:, 0]
+        centres = torch.cat([centres, points[rows, best][:, None]], 1)
     return centres
 
 

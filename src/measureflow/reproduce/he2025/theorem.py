@@ -96,6 +96,8 @@ def render(tables):
     axes[2].set_xlabel("points N")
     axes[2].set_ylabel("error of the centres")
     axes[2].legend(frameon=False, fontsize=8)
+    for ax in axes:
+        ax.set_xscale("log", base=2)
     figure.tight_layout()
     return {"theorem": figure}
 
