@@ -74,6 +74,93 @@ def train(
     typer.echo(f"The model is in {folder}")
 
 
+@main.command()
+def simulate(
+    attention: Annotated[
+        str, typer.Option(help="softmax, l2, sinkhorn, linear, linear-epsilon, sigmoid, relu or exp.")
+    ] = "softmax",
+    d: Annotated[int, typer.Option(help="Dimension of a token.")] = 2,
+    n: Annotated[int, typer.Option(help="Number of tokens.")] = 500,
+    time: Annotated[float, typer.Option(help="How long to flow.")] = 2.0,
+    layers: Annotated[int, typer.Option(help="States to keep along the way.")] = 40,
+    value: Annotated[float, typer.Option(help="V is this number times the identity.")] = 1.0,
+    key: Annotated[float, typer.Option(help="K is this number times the identity.")] = 1.0,
+    epsilon: Annotated[float, typer.Option(help="Of sinkhorn and linear-epsilon.")] = 1.0,
+    heads: Annotated[int, typer.Option(help="Heads; must divide d.")] = 1,
+    masked: Annotated[bool, typer.Option("--masked", help="Tokens see only those before them.")] = False,
+    relative: Annotated[bool, typer.Option("--relative", help="Flow along attention minus the token itself.")] = False,
+    sphere: Annotated[bool, typer.Option("--sphere", help="Keep tokens on the unit sphere.")] = False,
+    gaussian: Annotated[bool, typer.Option("--gaussian", help="Flow the Gaussian itself, in closed form.")] = False,
+    fast: Annotated[float | None, typer.Option(help="Tolerance of the fast field for very many tokens.")] = None,
+    seed: Annotated[int, typer.Option(help="Of the random cloud.")] = 0,
+    animate: Annotated[bool, typer.Option(help="Also write flow.gif.")] = True,
+    out: Annotated[Path, typer.Option(help="Folder for trajectory.csv, flow.png and flow.gif.")] = Path("out/simulate"),
+) -> None:
+    """Flow a cloud of tokens along an attention, and save the trajectory and a picture of it.
+
+    Examples:
+
+      measureflow simulate --attention l2 --d 2 --n 2000 --relative --time 6
+
+      measureflow simulate --attention softmax --gaussian --value -1
+    """
+    import torch
+    from rich.progress import Progress
+
+    from measureflow import simulate as door
+
+    options = {"d": d, "n": n, "time": time, "layers": layers, "epsilon": epsilon, "heads": heads, "masked": masked}
+    options |= {"relative": relative, "sphere": sphere, "gaussian": gaussian, "fast": fast, "seed": seed}
+    try:
+        K, V = (scale * torch.eye(max(d, 0), dtype=torch.float64) for scale in (key, value))
+        with Progress(transient=True) as bar:
+            task = bar.add_task("flowing", total=time)
+            tell = lambda t: bar.update(task, completed=t)  # noqa: E731
+            path = door.simulate(attention, K=K, V=V, progress=tell, **options)
+        files = door.save(path, out, animate=animate)
+    except (ValueError, OSError) as error:
+        typer.echo(f"Cannot simulate: {error}", err=True)
+        raise typer.Exit(2) from None
+    ending = {"none": "It did not diverge.", "infinite time": "It outgrew the limit: divergence in infinite time."}
+    typer.echo(ending.get(path.divergence, f"Blow-up in finite time, at t = {float(path.blow_up_time):.6g}."))
+    typer.echo("\n".join(str(file) for file in files))
+
+
+@main.command()
+def reproduce(
+    paper: Annotated[str | None, typer.Argument(help="zimin2025, clarkson2025, he2025 or castin2025.")] = None,
+    artefact: Annotated[list[str] | None, typer.Argument(help="Tables and figures; all of them by default.")] = None,
+    size: Annotated[str, typer.Option(help="tiny, small or paper.")] = "small",
+    out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("out"),
+    show: Annotated[bool, typer.Option("--list", help="Only list what there is.")] = False,
+) -> None:
+    """Make tables and figures of the papers: data (CSV), pictures (PNG, PDF) and what was found (findings.md).
+
+    Examples:
+
+      measureflow reproduce --list
+
+      measureflow reproduce castin2025 fig1 fig3 --size tiny
+    """
+    from rich.progress import Progress
+
+    from measureflow.reproduce import PAPERS, artefacts
+    from measureflow.reproduce import reproduce as make
+
+    try:
+        if show or paper is None:
+            for name in PAPERS if paper is None else (paper,):
+                typer.echo(f"{name}: {', '.join(artefacts(name))}")
+            return
+        with Progress() as bar:
+            for name in bar.track(artefact or artefacts(paper), description=paper):
+                files = make(paper, name, size, out)
+                bar.console.print(files[-1].read_text(encoding="utf-8"), highlight=False, markup=False)
+    except (ValueError, OSError) as error:
+        typer.echo(f"Cannot reproduce: {error}", err=True)
+        raise typer.Exit(2) from None
+
+
 def _diagnose() -> dict:
     import platform
 

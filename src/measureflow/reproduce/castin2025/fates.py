@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from itertools import pairwise
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -15,7 +16,7 @@ from measureflow.measures import Gaussian
 
 TIME = 1e6  # limits approached like 1/t are then within 1e-6
 STILL = 1e-6  # a run has settled when it moves by less than this share of itself while time grows by a half
-METHOD = Dopri5(rtol=1e-8, atol=1e-12, limit=1e7, max_steps=20_000)
+METHOD = Dopri5(rtol=1e-7, atol=1e-12, limit=1e7, max_steps=20_000)
 
 
 @dataclass(frozen=True)
@@ -33,10 +34,11 @@ class Fates:
         return self.covariances[-1]
 
 
-def follow(field: Field, S0: Tensor, states: int = 48) -> Fates:
+def follow(field: Field, S0: Tensor, states: int = 48, drawn: bool = True) -> Fates:
     """Flow covariances S0 (B, d, d) with zero mean; ``states`` of them are kept, evenly in the logarithm of time.
 
-    A settled run is left where it is: an explicit method would otherwise creep along a limit it reached long ago.
+    ``drawn`` asks for curves seen at times that suit them, which costs a second flow. A settled run is left where it
+    is: an explicit method would otherwise creep along a limit it reached long ago.
     """
     clock = torch.cat([S0.new_zeros(1), torch.logspace(-2, math.log10(TIME), states - 1).to(S0)])
     mu = Gaussian.trusted(torch.zeros_like(S0[..., 0]), S0)
@@ -46,32 +48,46 @@ def follow(field: Field, S0: Tensor, states: int = 48) -> Fates:
         moving = torch.tensor([word == "still moving" for word in words])
         if moving.any():
             path = integrate(field, mu, [torch.where(moving, later - now, 0.0)], method=METHOD)
-            left = moving & torch.tensor([word != "none" for word in path.divergence])
-            gone = torch.where(left, now + path.blow_up_time, gone)
-            settled = moving & ~left & _still(mu.covariance, path[-1].covariance)
+            gone = torch.where(moving, now + path.blow_up_time, gone)
+            settled = _still(mu.covariance, path[-1].covariance)
             mu = path[-1]
-            words = [
-                path.divergence[i] if left[i] else "settled" if settled[i] else word for i, word in enumerate(words)
-            ]
+            grown = torch.linalg.matrix_norm(mu.covariance) > METHOD.limit * torch.linalg.matrix_norm(S0)
+            news = zip(moving, path.divergence, grown, settled, words, strict=True)
+            words = [_word(*report) if moves else old for moves, *report, old in news]
         kept.append(mu.covariance)
-    times, covariances = clock[:, None].expand(-1, len(S0)), torch.stack(kept)
-    return _crowded_at_blow_up(field, Fates(times, covariances, gone, words))
+    fates = Fates(clock[:, None].expand(-1, len(S0)), torch.stack(kept), gone, words)
+    return _well_drawn(field, fates) if drawn else fates
+
+
+def _word(divergence: str, grown: bool, settled: bool) -> str:
+    """How a run stands; one that grew beyond the limit bit by bit takes infinite time to leave."""
+    if divergence != "none":
+        return divergence
+    return "infinite time" if grown else "settled" if settled else "still moving"
 
 
 def _still(before: Tensor, after: Tensor) -> Tensor:
     return torch.linalg.matrix_norm(after - before) <= STILL * torch.linalg.matrix_norm(after)
 
 
-def _crowded_at_blow_up(field: Field, fates: Fates) -> Fates:
-    """The same runs, those that blow up seen at times that crowd towards the blow-up."""
+def _well_drawn(field: Field, fates: Fates) -> Fates:
+    """The same runs seen at times of their own: evenly along the curve, or crowding towards the blow-up."""
     gone = torch.isfinite(fates.blow_up_time)
-    if not gone.any():
-        return fates
     left = torch.logspace(0, -6, len(fates.times)).to(fates.times)
-    times, covariances = fates.times.clone(), fates.covariances.clone()
-    times[:, gone] = fates.blow_up_time[gone] * (1 - left[:, None])
+    to_blow_up = torch.where(gone, fates.blow_up_time, 0.0) * (1 - left[:, None])
+    times = torch.where(gone, to_blow_up, _even_times(fates))
     S0 = fates.covariances[0]
     start = Gaussian.trusted(torch.zeros_like(S0[..., 0]), S0)
-    steps = torch.where(gone, times.diff(dim=0), 0.0)
-    covariances[:, gone] = integrate(field, start, list(steps), method=METHOD).covariances[:, gone]
+    covariances = integrate(field, start, list(times.diff(dim=0)), method=METHOD).covariances
+    covariances[-1] = torch.where(gone[:, None, None], covariances[-1], fates.limits)
     return Fates(times, covariances, fates.blow_up_time, fates.ending)
+
+
+def _even_times(fates: Fates) -> Tensor:
+    """Times (states, B) at which each run has done equal parts of its way, in direction and in size."""
+    size = torch.linalg.matrix_norm(fates.covariances)[..., None]
+    place = torch.cat([(fates.covariances.flatten(-2) / size), (size / (1 + size))], -1)
+    way = torch.cat([place[:1, :, 0] * 0, (place[1:] - place[:-1]).norm(dim=-1).cumsum(0)])
+    asked = torch.linspace(0, 0.999, len(way)).to(way)
+    columns = [np.interp(asked * way[-1, i], way[:, i], fates.times[:, i]) for i in range(way.shape[1])]
+    return torch.from_numpy(np.stack(columns, -1)).to(way)

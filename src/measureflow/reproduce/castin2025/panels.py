@@ -16,6 +16,7 @@ from measureflow.reproduce.castin2025.fates import Fates, follow
 from measureflow.reproduce.castin2025.parameters import Parameters
 
 GRID = {"tiny": 4, "small": 9, "paper": 20}  # initial covariances along each side of the square
+STATES = {"tiny": 24, "small": 48, "paper": 64}  # drawn along each curve
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ def compute(panels: list[Panel], size: str) -> dict[str, pd.DataFrame]:
     curves, fates = [], []
     for panel in panels:
         S0 = initial_covariances(GRID[size], panel.reach)
-        found = follow(panel.attention(panel.parameters), S0)
+        found = follow(panel.attention(panel.parameters), S0, STATES[size])
         curves.append(_curves(panel.name, found))
         fates.append(_fates(panel.name, found))
     return {"curves": pd.concat(curves, ignore_index=True), "fates": pd.concat(fates, ignore_index=True)}

@@ -1,0 +1,176 @@
+"""One call from the name of an attention to the flow it makes: the door behind ``measureflow simulate``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from measureflow.attention import (
+    Attention,
+    DotProduct,
+    Exp,
+    Fast,
+    Field,
+    Identity,
+    Masked,
+    MultiHead,
+    NegativeSquaredDistance,
+    Relative,
+    ReLU,
+    Sigmoid,
+    Sinkhorn,
+    Softmax,
+    SoftmaxExpansion,
+    TimeDependent,
+)
+from measureflow.flows import OnSphere, Tangent, Trajectory, Uniform, dopri5, integrate, rk4
+from measureflow.measures import Empirical, Gaussian
+
+ATTENTIONS: dict[str, tuple[type, Callable]] = {
+    "softmax": (DotProduct, lambda epsilon: Softmax()),
+    "l2": (NegativeSquaredDistance, lambda epsilon: Softmax()),
+    "sinkhorn": (DotProduct, Sinkhorn),
+    "linear": (DotProduct, lambda epsilon: Identity()),
+    "linear-epsilon": (DotProduct, SoftmaxExpansion),
+    "sigmoid": (DotProduct, lambda epsilon: Sigmoid()),
+    "relu": (DotProduct, lambda epsilon: ReLU()),
+    "exp": (DotProduct, lambda epsilon: Exp()),
+}
+FRAMES = 60  # of an animation, at most
+
+
+def field_named(
+    attention: str, d: int, *, Q=None, K=None, V=None, epsilon: float = 1.0, heads: int = 1, masked: bool = False
+) -> Field:
+    """The field of a named attention; Q, K, V are d x d matrices, the identity where None.
+
+    With several heads the rows of Q and K are dealt out to them [Castin 2025, (2.9)], each head keeping all of V.
+    """
+    if attention not in ATTENTIONS:
+        raise ValueError(f"attention must be one of {', '.join(ATTENTIONS)}, got {attention!r}")
+    if heads < 1 or d % heads:
+        raise ValueError(f"heads must divide d = {d}, got {heads}")
+    score, normaliser = ATTENTIONS[attention]
+    if heads == 1:
+        field = Attention(score(Q, K), normaliser(epsilon), V)
+    else:
+        Q, K, V = (_square(name, M, d) for name, M in (("Q", Q), ("K", K), ("V", V)))
+        split = [M.unflatten(0, (heads, d // heads)) for M in (Q, K)]
+        field = MultiHead(Attention(score(*split), normaliser(epsilon), V.expand(heads, d, d).clone()))
+    return Masked(field) if masked else field
+
+
+def _square(name: str, M, d: int) -> Tensor:
+    M = torch.eye(d, dtype=torch.float64) if M is None else torch.as_tensor(M, dtype=torch.float64)
+    if M.shape != (d, d):
+        raise ValueError(f"{name} must have shape ({d}, {d}), got {tuple(M.shape)}")
+    return M
+
+
+def simulate(
+    attention: str = "softmax",
+    *,
+    d: int = 2,
+    n: int = 500,
+    time: float = 2.0,
+    layers: int = 40,
+    Q=None,
+    K=None,
+    V=None,
+    epsilon: float = 1.0,
+    heads: int = 1,
+    masked: bool = False,
+    relative: bool = False,
+    sphere: bool = False,
+    gaussian: bool = False,
+    fast: float | None = None,
+    spread: float = 1.0,
+    seed: int = 0,
+    progress: Callable[[float], None] | None = None,
+) -> Trajectory:
+    r"""Flow a standard normal cloud of ``n`` points in R^d (or that Gaussian itself) for ``time``, in ``layers``.
+
+    ``masked`` adds a position in [0, 1] as first coordinate, ``relative`` flows along :math:`\Gamma_\mu(x) - x`,
+    ``sphere`` keeps tokens on the unit sphere [Zimin 2025, (1)], ``fast`` is a tolerance for the Gauss transform,
+    and ``progress`` is called with the time reached. Steps are adaptive; a blow-up ends the flow and has a time.
+
+    >>> path = simulate("l2", n=100, V=-torch.eye(2), time=1.0, layers=4)
+    >>> len(path), path.divergence
+    (5, 'none')
+    >>> simulate("linear", gaussian=True, time=10.0).blow_up_time
+    tensor(0.5000, dtype=torch.float64)
+    """
+    _check(d, n, time, spread, sphere and (gaussian or masked))
+    Q, K, V = (None if M is None else _square(name, M, d) for name, M in (("Q", Q), ("K", K), ("V", V)))
+    field = field_named(attention, d, Q=Q, K=K, V=V, epsilon=epsilon, heads=heads, masked=masked)
+    field = Fast(field, fast) if fast is not None else field
+    field = Relative(field) if relative else field
+    mu = _start(d, n, spread, seed, gaussian, masked, sphere)
+    method = OnSphere(rk4, d) if sphere else dopri5
+    return integrate(_watched(Tangent(field) if sphere else field, progress), mu, Uniform(time, layers), method)
+
+
+def _check(d: int, n: int, time: float, spread: float, odd: bool) -> None:
+    for name, value in (("d", d), ("n", n), ("time", time), ("spread", spread)):
+        if not value > 0:
+            raise ValueError(f"{name} must be positive, got {value}")
+    if odd:
+        raise ValueError("sphere goes with a cloud of plain tokens: neither gaussian nor masked")
+
+
+def _start(d: int, n: int, spread: float, seed: int, gaussian: bool, masked: bool, sphere: bool):
+    if gaussian:
+        return Gaussian(torch.zeros(d, dtype=torch.float64), spread**2 * torch.eye(d, dtype=torch.float64))
+    x = spread * torch.randn(n, d, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    if sphere:
+        x = x / x.norm(dim=-1, keepdim=True)
+    if masked:
+        x = torch.cat([torch.linspace(0, 1, n, dtype=x.dtype)[:, None], x], -1)
+    return Empirical(x)
+
+
+def _watched(field: Field, progress: Callable[[float], None] | None) -> Field:
+    """The same field, which tells the time whenever it is asked."""
+    if progress is None:
+        return field
+
+    def at(t) -> Field:
+        progress(float(t))
+        return field
+
+    return TimeDependent(at)
+
+
+def save(path: Trajectory, out: str | Path, *, animate: bool = True) -> list[Path]:
+    """Write ``trajectory.csv``, ``flow.png`` and, for a cloud in two or more dimensions, ``flow.gif`` into ``out``."""
+    import matplotlib.pyplot as plt
+
+    folder = Path(out)
+    folder.mkdir(parents=True, exist_ok=True)
+    files = [folder / "trajectory.csv", folder / "flow.png"]
+    path.to_pandas().to_csv(files[0], index=False)
+    axes = path.plot()
+    axes.figure.savefig(files[1], dpi=160, bbox_inches="tight")
+    plt.close(axes.figure)
+    if animate and not isinstance(path[0], Gaussian) and path.points.shape[-1] > 1:
+        files.append(_animate(path, folder / "flow.gif"))
+    return files
+
+
+def _animate(path: Trajectory, file: Path) -> Path:
+    import matplotlib.pyplot as plt
+    from matplotlib.animation import FuncAnimation, PillowWriter
+
+    points = path.points[:: -(-len(path) // FRAMES), ..., :2].numpy()
+    figure, axes = plt.subplots(figsize=(4.5, 4.5))
+    dots = axes.scatter(*points[0].T, s=6, color="#1f6feb", linewidths=0)
+    reach = 1.05 * float(abs(points).max())
+    axes.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal")
+    axes.spines[["top", "right"]].set_visible(False)
+    show = FuncAnimation(figure, lambda i: (dots.set_offsets(points[i]),), frames=len(points))
+    show.save(file, writer=PillowWriter(fps=15))
+    plt.close(figure)
+    return file
