@@ -1,5 +1,7 @@
 """Figure 3: layers of a transformer against iterations of Lloyd's algorithm, on six classes."""
 
+from dataclasses import replace
+
 import pandas as pd
 import torch
 
@@ -9,15 +11,15 @@ from measureflow.reproduce.he2025.scores import scores
 from measureflow.reproduce.he2025.trained import TEST_SEED, Setting, measured
 
 TITLE = "He 2025, Figure 3: number of layers against Lloyd's iterations"
+STEPS = {"tiny": 2, "small": 300, "paper": 500}
 
 
 def compute(size, cache):
     """ARI and NMI by number of layers (trained) and by number of iterations (Lloyd from k-means++)."""
     plan = sizes.SIZES[size]
+    recipe = replace(plan.recipe, n_steps=STEPS[size])
     grid = [(layers, seed) for layers in plan.layers for seed in range(plan.seeds)]
-    settings = [
-        Setting(sizes.six_classes(), plan.recipe, seed, plan.n_test, {"n_layers": layers}) for layers, seed in grid
-    ]
+    settings = [Setting(sizes.six_classes(), recipe, seed, plan.n_test, {"n_layers": layers}) for layers, seed in grid]
     table = measured(settings, cache, "layers")
     table.insert(0, "layers", [layers for layers, _ in grid])
     return {"transformer": table, "lloyd": pd.DataFrame(_lloyd_rows(plan))}
