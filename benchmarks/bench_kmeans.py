@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import json
 import math
-import resource
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 from sklearn.cluster import KMeans
@@ -28,8 +28,10 @@ LARGE = (2_000_000, 8, 100)
 def problem(n: int, d: int, k: int, dtype=np.float64) -> tuple[np.ndarray, np.ndarray]:
     """Overlapping blobs, which do not settle within the iterations timed, and k of their points."""
     rng = np.random.default_rng(0)
-    X = rng.standard_normal((n, d), dtype=np.float32).astype(dtype)
-    X += rng.normal(size=(k, d)).astype(dtype)[rng.integers(k, size=n)]
+    means = rng.normal(size=(k, d)).astype(dtype)
+    X = np.empty((n, d), dtype)
+    for rows in np.array_split(np.arange(n), 1 + n // 50_000):  # in parts, so that making the data is not the peak
+        X[rows] = rng.normal(size=(len(rows), d)) + means[rng.integers(k, size=len(rows))]
     return X, X[:k].copy()
 
 
@@ -86,10 +88,17 @@ def peak_megabytes(side: str, n: int, d: int, k: int) -> float:
 def report_memory(side: str, n: int, d: int, k: int) -> None:
     X, C = problem(4 * k, d, k)
     {"ours": ours, "peer": peer}[side](X, C)  # compile and load before the measure starts
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    Path("/proc/self/clear_refs").write_text("5")  # forget the peak of the imports (Linux)
+    before = status("VmRSS")
     X, C = problem(n, d, k)
     {"ours": ours, "peer": peer}[side](X, C)
-    print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024)
+    print((status("VmHWM") - before) / 1024)
+
+
+def status(name: str) -> int:
+    """A line of /proc/self/status in kB: resident memory now (VmRSS) or at its peak (VmHWM)."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(name))
 
 
 def large_row() -> dict:

@@ -228,3 +228,18 @@ def test_batches_run_side_by_side():
 def test_bad_input_is_named(bad, word):
     with pytest.raises(ValueError, match=word):
         bad()
+
+
+@pytest.mark.parametrize("gamma", [0.01, 0.05, 0.3, 5.0])
+def test_gamma_as_a_percentile(gamma):
+    """What norm-max keeps of a cluster is what `kept_percentage` says, and one gamma trims a larger cluster more."""
+    from measureflow.attention import NormMax
+    from measureflow.circuits.selections import kept_percentage
+
+    r = torch.rand(40, dtype=torch.float64, generator=torch.Generator().manual_seed(0)) * 9
+    w = torch.arange(40) % 3 + 1.0
+    for weights in (None, w.double()):
+        z = NormMax(math.inf, gamma)(-r[None], weights)[0]
+        mass = torch.ones_like(r) if weights is None else weights
+        assert kept_percentage(r, gamma, weights) == pytest.approx(float(100 * mass[z > 0].sum() / mass.sum()))
+    assert kept_percentage(r.repeat(10), gamma) <= kept_percentage(r, gamma)

@@ -77,9 +77,17 @@ class Points:
 
     def variance(self) -> float:
         """The mean over the coordinates of the variance by mass."""
-        gap = self.mean()
-        second = np.einsum("n,nd,nd->d", self.masses, self.X, self.X, dtype=np.float64) / self.masses.sum()
-        return float(np.maximum(second - gap**2, 0).mean())
+        return self.scatter(self.mean()) / float(self.masses.sum()) / self.shape[1]
+
+    def scatter(self, around: np.ndarray) -> float:
+        """The sum of w |x - around|^2."""
+        parts = np.zeros(STRIPES)
+
+        def stripe(s, start, stop):
+            parts[s] = kernels.scatter(self.X, self.w, around, start, stop)
+
+        self._each(stripe)
+        return float(parts.sum())
 
     def extremes(self) -> np.ndarray:
         """The least and largest of each coordinate, (2, d)."""

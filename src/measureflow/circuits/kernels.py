@@ -117,6 +117,15 @@ def similarity_to_all(X, C, spherical, start, stop, out):
 
 
 @njit(nogil=True, cache=True)
+def scatter(X, w, around, start, stop):
+    """The sum of w |x - around|^2 over rows start:stop."""
+    total = 0.0
+    for i in range(start, stop):
+        total -= exact_similarity(X[i], around, False) * (w[i] if w.shape[0] else 1.0)
+    return total
+
+
+@njit(nogil=True, cache=True)
 def lowered(X, c, nearest, start, stop, out):
     """min(nearest, |x - c|^2): what one more centre would leave of the squared distances."""
     for i in range(start, stop):

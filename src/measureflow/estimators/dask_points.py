@@ -63,9 +63,8 @@ class DaskPoints(Points):
     def mean(self) -> np.ndarray:
         return sum(self._map("total")) / self.masses.sum()
 
-    def variance(self) -> float:
-        second = sum(self._map("total_square")) / self.masses.sum()
-        return float(np.maximum(second - self.mean() ** 2, 0).mean())
+    def scatter(self, around) -> float:
+        return sum(self._map("scatter", around))
 
     def extremes(self) -> np.ndarray:
         parts = np.stack(self._map("extremes"))
@@ -112,5 +111,4 @@ def _on_block(X, w, spherical, name, arguments, columns):
 _TOTALS = {
     "all_finite": lambda points: bool(np.isfinite(points.X).all()),
     "total": lambda points: points.masses @ points.X,
-    "total_square": lambda points: points.masses @ np.square(points.X, dtype=np.float64),
 }

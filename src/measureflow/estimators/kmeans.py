@@ -121,9 +121,8 @@ class TransformerKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
             raise ValueError(f"n_samples={points.shape[0]} should be >= n_clusters={self.n_clusters}")
         rng = check_random_state(self.random_state)
         runs = [self._run(points, rng) for _ in range(self._starts())]
-        self.inertia_, C, self.n_iter_, self.gamma_ = min(runs, key=lambda run: run[0])
+        self.inertia_, self.labels_, C, self.n_iter_, self.gamma_ = min(runs, key=lambda run: run[0])
         self.cluster_centers_, self._n_features_out = C, self.n_clusters
-        self.labels_ = points.assign(C).labels
         self._warn_if_fewer(C)
         return self
 
@@ -143,14 +142,14 @@ class TransformerKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
 
     def score(self, X, y=None, sample_weight=None):
         """Minus the sum of squared distances to the nearest centres: larger is better."""
-        return -_inertia(self._points(X, sample_weight), self.cluster_centers_)
+        return -_nearest(self._points(X, sample_weight), self.cluster_centers_)[0]
 
-    def _run(self, points: Points, rng) -> tuple[float, np.ndarray, int, float]:
-        """From first centres to the last: (inertia, centres, layers, gamma)."""
+    def _run(self, points: Points, rng) -> tuple[float, np.ndarray, np.ndarray, int, float]:
+        """From first centres to the last: (inertia, labels, centres, layers, gamma)."""
         C = self._first_centers(points, rng)
         step, gamma = choose_step(self, points, C, rng)
         if self.algorithm == "medoids":
-            return (*self._best_draw(points, C, step), self.max_iter, gamma)
+            return *self._best_draw(points, C, step), self.max_iter, gamma
         tol, layers = self.tol * points.variance(), 0
         while layers < self.max_iter:
             _, new = step(C)
@@ -158,14 +157,14 @@ class TransformerKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
             layers += 1
             if move <= tol:
                 break
-        return _inertia(points, C), C, layers, gamma
+        return *_nearest(points, C), C, layers, gamma
 
-    def _best_draw(self, points: Points, C: np.ndarray, step) -> tuple[float, np.ndarray]:
+    def _best_draw(self, points: Points, C: np.ndarray, step) -> tuple[float, np.ndarray, np.ndarray]:
         """Draws do not settle, so of all layers the best centres stay."""
         drawn = [C]
         for _ in range(self.max_iter):
             drawn.append(step(drawn[-1])[1])
-        return min(((_inertia(points, C), C) for C in drawn), key=lambda pair: pair[0])
+        return min(((*_nearest(points, C), C) for C in drawn), key=lambda run: run[0])
 
     def _first_centers(self, points: Points, rng) -> np.ndarray:
         if isinstance(self.init, str):
@@ -237,8 +236,9 @@ def unit_rows(X: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(X / length)
 
 
-def _inertia(points: Points, C: np.ndarray) -> float:
+def _nearest(points: Points, C: np.ndarray) -> tuple[float, np.ndarray]:
+    """The sum of squared distances to the nearest centres, and their labels."""
     labels = points.assign(C).labels
     s = points.similarity_to_own(C, labels)
     r = np.maximum(1 + (C * C).sum(1)[labels] - 2 * s, 0) if points.spherical else -s
-    return float(points.masses @ r)
+    return float(points.masses @ r), labels
