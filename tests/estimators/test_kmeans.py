@@ -126,7 +126,7 @@ def test_fewer_places_than_clusters_warn_and_still_fit():
 
 
 def test_rows_that_share_a_projection_are_told_apart():
-    from measureflow.circuits.fused import Points
+    from measureflow.circuits.points import Points
     from measureflow.estimators import seeding
 
     a, b = seeding._direction(2)
@@ -161,7 +161,7 @@ def test_bad_parameters_are_named(options, word):
 
 def test_bad_weights_and_rows_are_named():
     X = blobs(30)
-    with pytest.raises(ValueError, match="(?i)sample.weight"):
+    with pytest.raises(ValueError, match=r"(?i)sample.weight"):
         TransformerKMeans(2).fit(X, sample_weight=np.zeros(30))
     with pytest.raises(ValueError, match="length zero"):
         TransformerKMeans(2, algorithm="spherical").fit(np.zeros((4, 2)))

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from measureflow.attention import NormMax, Softmax, Sparsemax
 from measureflow.circuits import fused, kmeans_transformer, rows, textbook
-from measureflow.circuits.fused import Points
 from measureflow.circuits.geometry import Euclidean, Spherical
+from measureflow.circuits.points import Points
 from measureflow.circuits.selections import PercentileCut, TopKSoftmax
 
 sys.path.insert(0, str(Path(__file__).parent))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from measureflow.circuits.fused import Assignment, Frame, Points
+from measureflow.circuits.points import Assignment, Frame, Points
 
 
 def is_dask(X) -> bool:

@@ -12,7 +12,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from measureflow.circuits.fused import Points, on_sphere
+from measureflow.circuits.fused import on_sphere
+from measureflow.circuits.points import Points
 from measureflow.estimators import dask_points, seeding
 from measureflow.estimators.kmeans_steps import ALGORITHMS, WEIGHTINGS, choose_step
 

@@ -9,8 +9,9 @@ import torch
 
 from measureflow.attention import Normaliser, NormMax, Softmax, Sparsemax
 from measureflow.circuits import kmeans_transformer, rows
-from measureflow.circuits.fused import Points, farthest, lloyd_step, medoid_step, soft_step, weighed_step
+from measureflow.circuits.fused import farthest, lloyd_step, medoid_step, soft_step, weighed_step
 from measureflow.circuits.geometry import Euclidean, Lifted, Spherical
+from measureflow.circuits.points import Points
 from measureflow.circuits.selections import PercentileCut, TopKSoftmax
 
 ALGORITHMS = ("lloyd", "soft", "spherical", "trimmed", "robust", "medoids")

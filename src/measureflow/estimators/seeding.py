@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from measureflow.circuits.fused import Points
+from measureflow.circuits.points import Points
 
 
 class Places(NamedTuple):

@@ -72,7 +72,7 @@ def render(tables):
 
     table = tables["differences"]
     figure, axes = plt.subplots(2, 4, figsize=(13, 6), layout="constrained")
-    top = max(table["difference"].quantile(0.98), 1e-6)
+    top = max(table.groupby(["gamma", name])["difference"].mean().max() for name in ("d", "n", "k", "scale"))
     for column, (name, one, two) in enumerate(zip(("d", "n", "k", "scale"), "ABCD", "EFGH", strict=True)):
         _lines(axes[0, column], table, name)
         axes[0, column].set_title(one, loc="left", fontweight="bold")

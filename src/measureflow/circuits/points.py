@@ -1,0 +1,165 @@
+"""Rows with masses, and the compiled passes over them that clustering needs."""
+
+from __future__ import annotations
+
+import math
+import os
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+from threadpoolctl import ThreadpoolController
+
+from measureflow.circuits import kernels
+
+STRIPES = 16  # partial sums, however many threads there are: the result does not depend on their number
+SMALL = 8192  # rows below which starting threads costs more than they save
+
+
+class Assignment(NamedTuple):
+    """Labels (n,) and ties (n,) of the rows, and sums (k, d) of x - shift and masses (k,) of the untied ones."""
+
+    labels: np.ndarray
+    tied: np.ndarray
+    sums: np.ndarray
+    mass: np.ndarray
+
+
+class Frame(NamedTuple):
+    """Where float32 looks from: centres and points are seen as (x - shift) * unit."""
+
+    shift: np.ndarray
+    unit: float
+
+
+class Points:
+    """Rows X (n, d) in float32 or float64 with masses, and the passes over them that clustering needs.
+
+    >>> points = Points(np.array([[0.0], [1.0], [8.0]]))
+    >>> points.assign(np.array([[0.0], [9.0]])).labels
+    array([0, 0, 1], dtype=int32)
+    """
+
+    def __init__(self, X: np.ndarray, weights: np.ndarray | None = None, *, spherical=False, threads=None):
+        self.X, self.w = X, np.empty(0) if weights is None else np.ascontiguousarray(weights, dtype=np.float64)
+        self.spherical = spherical
+        self.threads = threads or os.cpu_count() or 1
+        self._frame = None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(n, d)."""
+        return self.X.shape
+
+    @property
+    def masses(self) -> np.ndarray:
+        """The masses, ones where none were given."""
+        return self.w if len(self.w) else np.ones(self.shape[0])
+
+    @property
+    def frame(self) -> Frame:
+        """The mean (of the sphere: the origin), and a power of two that brings the points to size one."""
+        if self._frame is None:
+            d = self.shape[1]
+            shift = np.zeros(d) if self.spherical else self.mean()
+            reach = max(np.abs(self.extremes() - shift).max(), np.finfo(np.float64).tiny)
+            self._frame = Frame(shift, 2.0 ** -math.frexp(reach)[1])
+        return self._frame
+
+    def mean(self) -> np.ndarray:
+        """The mean of the points by mass, in float64."""
+        if len(self.w):
+            return self.w @ self.X / self.w.sum()
+        return self.X.mean(0, dtype=np.float64)
+
+    def variance(self) -> float:
+        """The mean over the coordinates of the variance by mass."""
+        return self.scatter(self.mean()) / float(self.masses.sum()) / self.shape[1]
+
+    def scatter(self, around: np.ndarray) -> float:
+        """The sum of w |x - around|^2."""
+        parts = np.zeros(STRIPES)
+
+        def stripe(s, start, stop):
+            parts[s] = kernels.scatter(self.X, self.w, around, start, stop)
+
+        self.each(stripe)
+        return float(parts.sum())
+
+    def extremes(self) -> np.ndarray:
+        """The least and largest of each coordinate, (2, d)."""
+        return np.stack([self.X.min(0), self.X.max(0)]).astype(np.float64)
+
+    def rows(self, index) -> np.ndarray:
+        """Some of the points."""
+        return self.X[index]
+
+    def assign(self, C: np.ndarray, frame: Frame | None = None, drop: bool = True) -> Assignment:
+        """The nearest centre of every row, the first of those tied, and the sums of the rows by label."""
+        frame = frame or self.frame
+        (n, d), k = self.shape, len(C)
+        T, doubt, rounding, unit = self._table(C, frame)
+        labels, tied = np.empty(n, np.int32), np.empty(n, np.bool_)
+        sums, mass = np.zeros((STRIPES, k, d)), np.zeros((STRIPES, k))
+
+        def stripe(s, start, stop):
+            kernels.assign(
+                self.X, self.w, C, frame.shift, unit, T, doubt, rounding, self.spherical, drop,
+                start, stop, labels, tied, sums[s], mass[s],
+            )  # fmt: skip
+
+        self.each(stripe)
+        return Assignment(labels, tied, sums.sum(0), mass.sum(0))
+
+    def _table(self, C, frame):
+        """-2 c over |c|^2 in float32, and what float32 may lose of a score: 2 (d + 4) eps (|x|^2 + |c|^2)."""
+        c = np.asarray(C, dtype=np.float64) - frame.shift
+        unit = min(frame.unit, 2.0 ** -math.frexp(max(np.abs(c).max(), np.finfo(np.float64).tiny))[1])
+        c *= unit
+        square = (c * c).sum(1)
+        rounding = np.float32(2 * (c.shape[1] + 4) * np.finfo(np.float32).eps)
+        head = np.zeros_like(square) if self.spherical else square
+        T = np.concatenate([-2 * c.T, head[None]]).astype(np.float32)
+        return T, (rounding * square).astype(np.float32), rounding, unit
+
+    def similarity_to_own(self, C: np.ndarray, labels: np.ndarray) -> np.ndarray:
+        """-|x - c|^2 (on the sphere x . c) for the centre of each row's label."""
+        out = np.empty(self.shape[0])
+        self.each(lambda s, a, b: kernels.similarity_to_own(self.X, C, labels, self.spherical, a, b, out))
+        return out
+
+    def similarity_to_all(self, C: np.ndarray) -> np.ndarray:
+        """The same for every centre, (n, k)."""
+        out = np.empty((self.shape[0], len(C)))
+        self.each(lambda s, a, b: kernels.similarity_to_all(self.X, C, self.spherical, a, b, out))
+        return out
+
+    def lowered(self, c: np.ndarray, nearest: np.ndarray) -> np.ndarray:
+        """Squared distances to the nearest centre once c is one too."""
+        out = np.empty(self.shape[0])
+        self.each(lambda s, a, b: kernels.lowered(self.X, c, nearest, a, b, out))
+        return out
+
+    def keys(self, direction: np.ndarray) -> np.ndarray:
+        """A number for each row that depends on nothing but the row."""
+        out = np.empty(self.shape[0])
+        self.each(lambda s, a, b: kernels.keys(self.X, direction, a, b, out))
+        return out
+
+    def each(self, task) -> None:
+        """Run task(stripe, start, stop) for every stripe, on all threads, each with one BLAS thread of its own."""
+        edges = np.linspace(0, self.shape[0], STRIPES + 1).astype(np.int64)
+        if self.shape[0] < SMALL or self.threads == 1:
+            for s in range(STRIPES):
+                task(s, edges[s], edges[s + 1])
+            return
+        with _blas().limit(limits=1, user_api="blas"), ThreadPoolExecutor(self.threads) as pool:
+            for done in [pool.submit(task, s, edges[s], edges[s + 1]) for s in range(STRIPES)]:
+                done.result()
+
+
+@cache
+def _blas() -> ThreadpoolController:
+    """The BLAS libraries of this process; looking for them takes longer than a pass over a small table."""
+    return ThreadpoolController()
