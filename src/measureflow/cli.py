@@ -118,7 +118,7 @@ def simulate(
             tell = lambda t: bar.update(task, completed=t)  # noqa: E731
             path = door.simulate(attention, K=K, V=V, progress=tell, **options)
         files = door.save(path, out, animate=animate)
-    except (ValueError, OSError) as error:
+    except (ValueError, OSError, RuntimeError) as error:
         typer.echo(f"Cannot simulate: {error}", err=True)
         raise typer.Exit(2) from None
     ending = {"none": "It did not diverge.", "infinite time": "It outgrew the limit: divergence in infinite time."}

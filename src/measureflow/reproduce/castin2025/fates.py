@@ -16,7 +16,7 @@ from measureflow.measures import Gaussian
 
 TIME = 1e6  # limits approached like 1/t are then within 1e-6
 STILL = 1e-6  # a run has settled when it moves by less than this share of itself while time grows by a half
-METHOD = Dopri5(rtol=1e-7, atol=1e-12, limit=1e7, max_steps=20_000)
+METHOD = Dopri5(rtol=1e-7, atol=1e-12, limit=1e6, max_steps=20_000)
 
 
 @dataclass(frozen=True)
