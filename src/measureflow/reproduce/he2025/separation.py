@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from measureflow.reproduce.he2025 import sizes
-from measureflow.reproduce.he2025.sweeps import DISTANCE, draw, sentence, swept
+from measureflow.reproduce.he2025.sweeps import DISTANCE, draw, legend_below, sentence, swept
 from measureflow.reproduce.he2025.trained import Setting, measured
 
 TITLE = "He 2025, experiment 1: minimum distance, and how long to train"
@@ -39,7 +39,7 @@ def render(tables):
     for score, ax in zip(("ARI", "NMI", "loss"), figure.axes, strict=True):
         for (_, row), marker in zip(tables["recipes"].iterrows(), ("v", "*"), strict=True):
             ax.plot(30, row[score], marker, color="C2", ms=9, label=f"{row['recipe']} recipe, {row['steps']} steps")
-    figure.axes[0].legend(frameon=False, fontsize=7)
+    legend_below(figure)
     return {"separation": figure}
 
 

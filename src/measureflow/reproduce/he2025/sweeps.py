@@ -56,10 +56,18 @@ def draw(tables: list[pd.DataFrame], title: str):
             _draw_score(ax, part, score)
             ax.set_xlabel(name)
             ax.set_ylabel(score)
-    axes[0, 0].legend(frameon=False, fontsize=8)
     figure.suptitle(title)
     figure.tight_layout()
+    legend_below(figure)
     return figure
+
+
+def legend_below(figure) -> None:
+    """One legend for all panels, under them; it takes the place of an earlier one."""
+    for legend in figure.legends:
+        legend.remove()
+    handles, labels = figure.axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=3, frameon=False, fontsize=9)
 
 
 def _draw_score(ax, part: pd.DataFrame, score: str) -> None:
