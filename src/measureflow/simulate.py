@@ -26,7 +26,7 @@ from measureflow.attention import (
     SoftmaxExpansion,
     TimeDependent,
 )
-from measureflow.flows import OnSphere, Tangent, Trajectory, Uniform, dopri5, integrate, rk4
+from measureflow.flows import Dopri5, OnSphere, Tangent, Trajectory, Uniform, integrate, rk4
 from measureflow.measures import Empirical, Gaussian
 
 ATTENTIONS: dict[str, tuple[type, Callable]] = {
@@ -39,6 +39,7 @@ ATTENTIONS: dict[str, tuple[type, Callable]] = {
     "relu": (DotProduct, lambda epsilon: ReLU()),
     "exp": (DotProduct, lambda epsilon: Exp()),
 }
+METHOD = Dopri5(limit=1e4)  # a cubic field leaves a cloud this large within a few roundings of its blow-up time
 FRAMES = 60  # of an animation, at most
 
 
@@ -109,7 +110,7 @@ def simulate(
     field = Fast(field, fast) if fast is not None else field
     field = Relative(field) if relative else field
     mu = _start(d, n, spread, seed, gaussian, masked, sphere)
-    method = OnSphere(rk4, d) if sphere else dopri5
+    method = OnSphere(rk4, d) if sphere else METHOD
     return integrate(_watched(Tangent(field) if sphere else field, progress), mu, Uniform(time, layers), method)
 
 

@@ -35,7 +35,7 @@ def compute(attention: Callable[[Tensor, Tensor], Field], size: str, seed: int) 
     for value in VALUES:
         for d in DIMENSIONS:
             Q, V, S0 = draw_matrices(d, RUNS[size], value, generator)
-            fates = follow(attention(Q, V), S0, states=28, drawn=False)
+            fates = follow(attention(Q, V), S0, states=14, drawn=False)
             values = torch.linalg.eigvalsh(fates.limits)
             scale = torch.linalg.eigvalsh(S0)[:, -1:]
             rank = (values > RELATIVE * scale).sum(-1)
