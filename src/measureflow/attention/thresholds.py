@@ -28,7 +28,7 @@ def norm_threshold(logits: Tensor, weights: Tensor | None, q: float) -> Tensor:
 def _climb(logits: Tensor, weights: Tensor | None, q: float) -> Tensor:
     """Newton's method on the norm itself, in one buffer and without masks: memory traffic is all its cost."""
     tau, rounding = _start(logits, weights, q), 4 * torch.finfo(logits.dtype).eps
-    above = torch.empty(torch.broadcast_shapes(logits.shape, tau.shape), dtype=tau.dtype, device=tau.device)
+    above = torch.empty_like(logits)
     for _ in range(MAX_STEPS):
         torch.sub(logits, tau, out=above).clamp_min_(0)
         if q == 1:

@@ -77,4 +77,5 @@ def _(mu: Gaussian, field: Field) -> Tensor:
     r"""mean' = M mean + c and covariance' = M S + S M^T, exactly symmetric because the second term is made of the first."""
     M, c = field(mu)
     MS = M @ mu.covariance
-    return torch.cat([(M @ mu.mean[..., None]).squeeze(-1) + c, (MS + MS.mT).flatten(-2)], -1)
+    growth = MS.flatten(-2) + MS.mT.flatten(-2)  # flat first: adding small matrices to their transposes is slow
+    return torch.cat([(M @ mu.mean[..., None]).squeeze(-1) + c, growth], -1)

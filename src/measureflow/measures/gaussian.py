@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import torch
+from numpy import broadcast_shapes  # torch's own imports sympy the first time it is called
 from torch import Tensor
 
 from measureflow.measures import checks
@@ -31,8 +32,8 @@ class Gaussian:
         if alpha.ndim == 0 or alpha.shape[-1] != S.shape[-1]:
             raise ValueError(f"mean must have shape (*batch, {S.shape[-1]}), got {tuple(alpha.shape)}")
         try:
-            batch = torch.broadcast_shapes(alpha.shape[:-1], S.shape[:-2])
-        except RuntimeError:
+            batch = broadcast_shapes(alpha.shape[:-1], S.shape[:-2])
+        except ValueError:
             raise ValueError(
                 f"mean and covariance have different batches: {tuple(alpha.shape[:-1])} and {tuple(S.shape[:-2])}"
             ) from None
