@@ -90,6 +90,7 @@ def test_plot_draws_paths_from_start_to_end(d, tmp_path):
     if d == 1:
         assert len(axes.lines) == 30
         assert axes.get_xlabel() == "layer"
+        assert axes.get_aspect() == "auto"  # layers and positions have no common unit
     else:
         start, end = (scatter.get_offsets() for scatter in axes.collections)
         np.testing.assert_allclose(start, path[0][1, :, :2])
@@ -115,3 +116,10 @@ def test_plot_of_a_gaussian_draws_one_standard_deviation():
     first = axes.lines[0].get_xydata()
     # a hundred points around the ellipse come within 1 - cos(pi/99) of its ends
     np.testing.assert_allclose([first[:, 0].min(), first[:, 0].max(), first[:, 1].max()], [-1, 3, 1], atol=2e-3)
+
+
+def test_plot_of_a_gaussian_on_a_line_draws_its_band():
+    path = integrate(LINES["clusters"].field, LINES["clusters"].start, [0.1] * 3)
+    axes = path.plot()
+    np.testing.assert_allclose(axes.lines[0].get_ydata(), path.points[:, 0])
+    assert len(axes.collections) == 1

@@ -27,7 +27,8 @@ def draw_trajectory(path: Trajectory, axes: Axes | None, coordinates: tuple[int,
         _draw_ellipses(path, axes, coordinates, element)
     else:
         _draw_paths(path, axes, coordinates, element)
-    axes.set_aspect("equal", adjustable="datalim")
+    if path.points.shape[-1] > 1:  # on a line, time is the other axis
+        axes.set_aspect("equal", adjustable="datalim")
     axes.spines[["top", "right"]].set_visible(False)
     return axes
 
@@ -44,9 +45,7 @@ def _draw_paths(path: Trajectory, axes: Axes, coordinates: tuple[int, int], elem
     x, y = points[..., i].numpy(), points[..., j].numpy()
     axes.plot(x, y, color=PATH, linewidth=0.6, alpha=0.6, zorder=1)
     axes.scatter(x[0], y[0], s=8, color=START, linewidths=0, label="start", zorder=2)
-    axes.scatter(
-        x[-1], y[-1], s=26 * _sizes(path[-1], element), color=END, linewidths=0, label="end", zorder=3
-    )
+    axes.scatter(x[-1], y[-1], s=26 * _sizes(path[-1], element), color=END, linewidths=0, label="end", zorder=3)
 
 
 def _sizes(state, element: int) -> np.ndarray | float:
@@ -57,6 +56,13 @@ def _sizes(state, element: int) -> np.ndarray | float:
 
 
 def _draw_ellipses(path: Trajectory, axes: Axes, coordinates: tuple[int, int], element: int) -> None:
+    if path[0].d == 1:
+        mean = path.points.detach().reshape(len(path), -1)[:, element].cpu().numpy()
+        spread = path.covariances.detach().reshape(len(path), -1)[:, element].sqrt().cpu().numpy()
+        axes.plot(mean, color=END)
+        axes.fill_between(np.arange(len(path)), mean - spread, mean + spread, color=END, alpha=0.2, linewidth=0)
+        axes.set_xlabel("layer")
+        return
     angle = torch.linspace(0, 2 * torch.pi, 100, dtype=path[0].mean.dtype)
     circle = torch.stack([angle.cos(), angle.sin()], -1)
     keep = list(coordinates)
