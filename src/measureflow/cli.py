@@ -122,7 +122,7 @@ def simulate(
         typer.echo(f"Cannot simulate: {error}", err=True)
         raise typer.Exit(2) from None
     ending = {"none": "It did not diverge.", "infinite time": "It outgrew the limit: divergence in infinite time."}
-    typer.echo(ending.get(path.divergence, f"Blow-up in finite time, at t = {float(path.blow_up_time):.6g}."))
+    typer.echo(ending.get(str(path.divergence), f"Blow-up in finite time, at t = {float(path.blow_up_time):.6g}."))
     typer.echo("\n".join(str(file) for file in files))
 
 

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from functools import reduce
+from operator import add
+from typing import cast
+
 import torch
 from torch import Tensor, nn
 
@@ -80,7 +85,7 @@ class Attention(Field):
 
     def __init__(self, score: Score | None = None, normaliser: Normaliser | None = None, value=None):
         super().__init__()
-        self.score = DotProduct() if score is None else checks.instance("score", score, Score)
+        self.score: Score = DotProduct() if score is None else checks.instance("score", score, Score)
         self.normaliser = (
             Softmax() if normaliser is None else checks.instance("normaliser", normaliser, Normaliser)
         )
@@ -92,13 +97,12 @@ class Attention(Field):
 
     def attend(self, x: Tensor, y: Tensor, w: Tensor | None, u: Tensor | None = None) -> Tensor:
         if isinstance(self.normaliser, Softmax) and (w is None or w.shape[-2] == 1):
-            return self._attend_fused(x, y, w)
+            return self._attend_fused(x, y, w, self.normaliser.gamma)
         if self.normaliser.couples_queries:
             return self.normaliser(self.score(x, y), w, u) @ self.value(y)
         return self._attend_in_blocks(x, y, w)
 
-    def _attend_fused(self, x: Tensor, y: Tensor, w: Tensor | None) -> Tensor:
-        gamma = self.normaliser.gamma
+    def _attend_fused(self, x: Tensor, y: Tensor, w: Tensor | None, gamma: float) -> Tensor:
         q, k, bias = self.score.lifted(x, y)
         if bias is not None:
             bias = gamma * bias
@@ -168,8 +172,8 @@ class MultiHead(Field):
         return self.heads.blind_to_total_mass
 
     def attend(self, x: Tensor, y: Tensor, w: Tensor | None, u: Tensor | None = None) -> Tensor:
-        lift = [t if t is None else t.unsqueeze(-3) for t in (x, y, w, u)]
-        out = self.heads.attend(*lift)
+        w, u = (t if t is None else t.unsqueeze(-3) for t in (w, u))
+        out = self.heads.attend(x.unsqueeze(-3), y.unsqueeze(-3), w, u)
         W = self.output.M
         if W is None:
             return out.sum(-3)
@@ -204,14 +208,14 @@ class Sum(Field):
             raise ValueError(f"coefficients has {len(self.coefficients)} entries for {len(fields)} fields")
 
     def attend(self, x: Tensor, y: Tensor, w: Tensor | None, u: Tensor | None = None) -> Tensor:
-        return sum(
-            c * field.attend(x, y, w, u) for c, field in zip(self.coefficients, self.fields, strict=True)
-        )
+        return reduce(add, (c * field.attend(x, y, w, u) for c, field in self._terms()))
 
     def on_gaussian(self, mu: Gaussian) -> Affine:
-        parts = [field.on_gaussian(mu) for field in self.fields]
-        M = sum(c * part.M for c, part in zip(self.coefficients, parts, strict=True))
-        return Affine(M, sum(c * part.c for c, part in zip(self.coefficients, parts, strict=True)))
+        parts = [(k, field.on_gaussian(mu)) for k, field in self._terms()]
+        return Affine(reduce(add, (k * part.M for k, part in parts)), reduce(add, (k * part.c for k, part in parts)))
+
+    def _terms(self) -> list[tuple[float, Field]]:
+        return list(zip(self.coefficients, cast(Iterable[Field], self.fields), strict=True))
 
 
 class Relative(Field):
@@ -281,13 +285,13 @@ class TimeDependent(Field):
     Castin's Q(t), K(t), V(t), and a transformer with distinct layers, are such.
     """
 
-    def __init__(self, fields):
+    def __init__(self, fields: Callable[[float | Tensor], Field]):
         super().__init__()
         if not callable(fields):
             raise ValueError("fields must be a function of time that returns a field")
-        self.fields = fields
+        self.fields: Callable[[float | Tensor], Field] = fields
 
-    def frozen(self, t: float) -> Field:
+    def frozen(self, t: float | Tensor) -> Field:
         """The field at time ``t``."""
         return self.fields(t)
 

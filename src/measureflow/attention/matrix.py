@@ -29,7 +29,7 @@ class Matrix(nn.Module):
             if M.ndim < 2:
                 raise ValueError(f"M must be a matrix, got shape {tuple(M.shape)}")
         if learn:
-            self.M = nn.Parameter(M)
+            self.M = nn.Parameter(M)  # pyright: ignore[reportArgumentType]: given, as checked above
         else:
             self.register_buffer("M", M)
 

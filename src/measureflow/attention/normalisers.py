@@ -36,10 +36,10 @@ class Normaliser(nn.Module):
         raise NotImplementedError
 
 
-def log_masses(scores: Tensor, weights: Tensor | None) -> Tensor | float:
+def log_masses(scores: Tensor, weights: Tensor | None) -> Tensor:
     """log w, minus infinity where w = 0, with a gradient of zero there."""
     if weights is None:
-        return 0.0
+        return scores.new_zeros(())
     positive = weights > 0
     return torch.where(positive, torch.where(positive, weights, 1.0).log(), -math.inf)
 

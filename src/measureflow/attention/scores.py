@@ -67,7 +67,7 @@ class NegativeSquaredDistance(Score):
             return (q2 @ k.mT + b[..., None, :] - (q2 * q2).sum(-1, keepdim=True) / 4).clamp_max(0)
         return -torch.cdist(q, k, compute_mode="donot_use_mm_for_euclid_dist").square()
 
-    def lifted(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
+    def lifted(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         r""":math:`-|q-k|^2 = 2 q \cdot k - |k|^2 - |q|^2`, both seen from the mean key to lose no digits."""
         q, k = self.mapped(x, y)
         centre = k.detach().mean(-2, keepdim=True)

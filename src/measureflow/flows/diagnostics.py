@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
-from scipy.spatial import cKDTree
+from scipy.spatial import KDTree
 from scipy.special import digamma, gammaln
 from torch import Tensor
 
@@ -40,7 +40,7 @@ def entropy(mu: Empirical | Gaussian, k: int = 3, *, sphere: bool = False) -> Te
 
 def _entropy(x: np.ndarray, w: np.ndarray, k: int, m: int) -> float:
     x, w = x[w > 0], w[w > 0]
-    distances, neighbours = cKDTree(x).query(x, k + 1)
+    distances, neighbours = KDTree(x).query(x, k + 1)
     share = w[neighbours[:, 1:]].sum(1) / (1 - w)
     log_ball = m / 2 * math.log(math.pi) - gammaln(m / 2 + 1)
     with np.errstate(divide="ignore"):
@@ -56,7 +56,7 @@ def interaction_energy(mu: Empirical, kernel: Callable[[Tensor, Tensor], Tensor]
     tensor(3.0862)
     """
     w, block = mu.weights, max(1, 2**22 // mu.n)
-    total = 0.0
+    total = w.new_zeros(w.shape[:-1])
     for start in range(0, mu.n, block):
         part = slice(start, start + block)
         rows = kernel(mu.points[..., part, :], mu.points) @ w[..., None]
@@ -89,7 +89,7 @@ def cluster_count(mu: Empirical, radius: float) -> Tensor:
 
 def _components(x: np.ndarray, radius: float) -> int:
     cells = np.unique(np.round(x / (radius / 10)), axis=0)  # whole numbers, whose distances are exact
-    pairs = cKDTree(cells).query_pairs(10, output_type="ndarray")
+    pairs = KDTree(cells).query_pairs(10, output_type="ndarray")
     n = len(cells)
     graph = coo_array((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(n, n))
     return int(connected_components(graph, directed=False)[0])

@@ -48,13 +48,12 @@ def integrate(
         return slope
 
     if isinstance(method, Dopri5):
-        times = _times(steps, y)
-        with (
-            torch.no_grad()
-        ):  # the step sizes depend on the state: its gradient is not what a user would expect
-            states, blow_up = method.solve(f, y, times, shared=isinstance(field, TimeDependent))
-        return Trajectory([unpack(mu, state) for state in states], list(times), blow_up)
-    states, times = [y], [0.0]
+        asked = _times(steps, y)
+        with torch.no_grad():  # steps depend on the state, so a gradient would not be what a user expects
+            found, blow_up = method.solve(f, y, asked, shared=isinstance(field, TimeDependent))
+        return Trajectory([unpack(mu, state) for state in found], list(asked), blow_up)
+    states: list[Tensor] = [y]
+    times: list[float | Tensor] = [0.0]
     for h in steps:
         states.append(method.step(f, states[-1], times[-1], h))
         times.append(times[-1] + h)

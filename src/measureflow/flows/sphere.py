@@ -47,7 +47,7 @@ class OnSphere:
         """The order of the method it wraps: pulling back to the sphere moves a point by no more than its error."""
         return self.method.order
 
-    def step(self, f: Slope, y: Tensor, t: float, h: float | Tensor) -> Tensor:
+    def step(self, f: Slope, y: Tensor, t: float | Tensor, h: float | Tensor) -> Tensor:
         """One step of the wrapped method, pulled back to the sphere."""
         moved = self.method.step(f, y, t, h).unflatten(-1, (-1, self.d))
         return normalised(moved).flatten(-2)

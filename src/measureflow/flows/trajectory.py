@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, overload
 
 import torch
 from torch import Tensor
@@ -25,7 +25,11 @@ class Trajectory:
     def __len__(self) -> int:
         return len(self.states)
 
-    def __getitem__(self, layer: int | slice):
+    @overload
+    def __getitem__(self, layer: int) -> Any: ...
+    @overload
+    def __getitem__(self, layer: slice) -> Trajectory: ...
+    def __getitem__(self, layer: int | slice) -> Any:
         if isinstance(layer, slice):
             return Trajectory(self.states[layer], self.times[layer], self._blow_up)
         return self.states[layer]

@@ -120,8 +120,9 @@ class AnyDimensionFlow(nn.Module):
         Tokens compete at the width of the noise, :math:`r_{ij} \propto e^{-|x_j - y_i|^2/2\sigma^2}`, and each moves
         all the way to the mean of what it wins: a particle form of the fixed point of the NPMLE.
         """
-        far = {"snr_low": 1000.0, "snr_high": 1001.0}  # every SNR lies below the range, where F is flat
-        model = cls(AnyDimensionConfig(n_em=1, n_layers=n_layers, max_flow=float(n_layers), **far))
+        low, high = 1000.0, 1001.0  # every SNR lies below this range, where F is flat
+        shape = AnyDimensionConfig(n_em=1, n_layers=n_layers, max_flow=float(n_layers), snr_low=low, snr_high=high)
+        model = cls(shape)
         with torch.no_grad():
             for parameter in model.gates.parameters():
                 parameter.zero_()

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -101,9 +103,10 @@ class FlowTransformer(nn.Module):
         x = ((points - mean) / scale) @ self.projection().mT
         steps = list(self.steps(snr_db, schedule or self.config.schedule, n_layers or self.config.n_layers))
         if not self.config.distinct:
-            return integrate(self.blocks[0], x, steps)
-        states, times = [x], [0.0]
-        for block, h in zip(self.blocks, steps, strict=True):
+            return integrate(cast(Block, self.blocks[0]), x, steps)
+        states: list[Tensor] = [x]
+        times: list[float | Tensor] = [0.0]
+        for block, h in zip(cast(Iterable[Block], self.blocks), steps, strict=True):
             states.append(integrate(block, states[-1], [h])[-1])
             times.append(times[-1] + h)
         return Trajectory(states, times, torch.full_like(snr_db, torch.inf))
@@ -147,10 +150,6 @@ class FlowTransformer(nn.Module):
             raise ValueError(f"points must have shape (B, n, {self.config.d}), got {tuple(points.shape)}")
         if snr_db.shape != points.shape[:1]:
             raise ValueError(f"snr_db must have shape ({points.shape[0]},), got {tuple(snr_db.shape)}")
-
-    def config_dict(self) -> dict:
-        """The shape as plain data, for config.json."""
-        return asdict(self.config)
 
 
 def _moments(x: Tensor, d: int) -> tuple[Tensor, Tensor]:

@@ -6,6 +6,7 @@ import dataclasses
 import json
 from importlib.resources import as_file, files
 from pathlib import Path
+from typing import Any
 
 from torch import nn
 
@@ -39,7 +40,8 @@ def save_model(model: nn.Module, folder: str | Path, facts: dict | None = None) 
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     kind = next(kind for kind, (cls, _) in KINDS.items() if type(model) is cls)
-    table = {"kind": kind, "settings": dataclasses.asdict(model.config), "facts": facts or {}}
+    shape: Any = model.config
+    table = {"kind": kind, "settings": dataclasses.asdict(shape), "facts": facts or {}}
     save_tensors(folder / "model.safetensors", model.state_dict())
     write_atomically(folder / "config.json", (json.dumps(table, indent=2) + "\n").encode())
     return folder
