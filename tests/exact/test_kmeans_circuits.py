@@ -1,8 +1,6 @@
 """Every row of Clarkson's Table 1 against the textbook, layer by layer."""
 
 import math
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,10 +8,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from exact.kmeans_cases import Case, cases, generic
 from measureflow.circuits import kmeans_transformer, rows, textbook
-
-sys.path.insert(0, str(Path(__file__).parent))
-from kmeans_cases import Case, cases, generic
 
 CASES, LATTICE_CASES = cases(weights_delta=400.0), cases(weights_delta=1024.0)
 # Centres are sums of up to a few hundred numbers of size ten: 1e-12 is some hundred roundings.
@@ -173,7 +169,8 @@ def test_gumbel_draws_follow_algorithm_6():
     X = np.array([[0.0], [1.0], [2.0], [5.0]])
     C = X[[0, 3]]
     model = kmeans_transformer(1, 2, rows.medoids(torch.Generator().manual_seed(1), delta=0.5), n_layers=1)
-    draws = np.array([model(torch.tensor(X), torch.tensor(C))[0, 0].item() for _ in range(2000)])
+    many = (torch.tensor(t).expand(2000, -1, -1) for t in (X, C))
+    draws = model(*many)[:, 0, 0].numpy()
     p = np.exp(-((X[:, 0] - 0.0) ** 2) - 2 * 0.5 * np.array([0, 0, 0, 1]))
     expected = 2000 * p / p.sum()
     seen = np.array([(draws == x).sum() for x in X[:, 0]])

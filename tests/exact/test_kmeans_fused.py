@@ -1,8 +1,6 @@
 """The fused passes against the transformer and the textbook: the same numbers without the tokens."""
 
 import math
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,14 +8,12 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from exact.kmeans_cases import SEED, generic, gumbel_numbers
 from measureflow.attention import NormMax, Softmax, Sparsemax
 from measureflow.circuits import fused, kmeans_transformer, rows, textbook
 from measureflow.circuits.geometry import Euclidean, Spherical
 from measureflow.circuits.points import Points
 from measureflow.circuits.selections import PercentileCut, TopKSoftmax
-
-sys.path.insert(0, str(Path(__file__).parent))
-from kmeans_cases import SEED, generic, gumbel_numbers
 
 WEIGHED = {
     "percentile": (PercentileCut(60.0, 1e3), lambda X, C, **o: textbook.trimmed(X, C, 60.0, **o)),
