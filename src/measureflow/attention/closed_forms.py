@@ -84,12 +84,11 @@ def distance_softmax(score: NegativeSquaredDistance, normaliser: Softmax, alpha:
 
 
 def dot_sinkhorn(score: DotProduct, normaliser: Sinkhorn, alpha: Tensor, S: Tensor) -> Affine:
+    """As printed in Lemma 4.14."""
     return _sinkhorn(score, normaliser.epsilon, alpha, S)
 
 
-def distance_sinkhorn(
-    score: NegativeSquaredDistance, normaliser: Sinkhorn, alpha: Tensor, S: Tensor
-) -> Affine:
+def distance_sinkhorn(score: NegativeSquaredDistance, normaliser: Sinkhorn, alpha: Tensor, S: Tensor) -> Affine:
     """As for the dot product at half of epsilon: minus the squared distance has twice the dot product in it."""
     return _sinkhorn(score, normaliser.epsilon / 2, alpha, S)
 

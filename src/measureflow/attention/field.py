@@ -59,9 +59,7 @@ class Field(nn.Module):
 
     def on_gaussian(self, mu: Gaussian) -> Affine:
         """The field on a Gaussian, where it is affine; a ValueError says where it is not."""
-        raise ValueError(
-            f"{type(self).__name__} has no closed form on a Gaussian: sample it and flow the particles"
-        )
+        raise ValueError(f"{type(self).__name__} has no closed form on a Gaussian: sample it and flow the particles")
 
     @property
     def blind_to_total_mass(self) -> bool:
@@ -86,9 +84,7 @@ class Attention(Field):
     def __init__(self, score: Score | None = None, normaliser: Normaliser | None = None, value=None):
         super().__init__()
         self.score: Score = DotProduct() if score is None else checks.instance("score", score, Score)
-        self.normaliser = (
-            Softmax() if normaliser is None else checks.instance("normaliser", normaliser, Normaliser)
-        )
+        self.normaliser = Softmax() if normaliser is None else checks.instance("normaliser", normaliser, Normaliser)
         self.value = value if isinstance(value, nn.Module) else Matrix(value)
 
     @property
@@ -196,7 +192,7 @@ def _count(heads: Attention) -> int:
 
 
 class Sum(Field):
-    r"""The sum of fields of any kinds, :math:`\Gamma_\mu = \sum_f c_f \Gamma_\mu^{(f)}`, coefficients one by default."""
+    r"""The sum of fields of any kinds, :math:`\Gamma_\mu = \sum_f c_f \Gamma_\mu^{(f)}`, with coefficients of one."""
 
     def __init__(self, *fields: Field, coefficients: list[float] | None = None):
         super().__init__()
@@ -252,9 +248,7 @@ class Against(Field):
 
     def on_gaussian(self, mu: Gaussian) -> Affine:
         if not isinstance(self.nu, Gaussian):
-            raise ValueError(
-                "nu is not a Gaussian, so the field it makes is not affine: flow particles instead"
-            )
+            raise ValueError("nu is not a Gaussian, so the field it makes is not affine: flow particles instead")
         return self.field.on_gaussian(self.nu)
 
 
@@ -296,11 +290,7 @@ class TimeDependent(Field):
         return self.fields(t)
 
     def attend(self, x: Tensor, y: Tensor, w: Tensor | None, u: Tensor | None = None) -> Tensor:
-        raise ValueError(
-            "a TimeDependent field has no value without a time: integrate it, or take .frozen(t)"
-        )
+        raise ValueError("a TimeDependent field has no value without a time: integrate it, or take .frozen(t)")
 
     def on_gaussian(self, mu: Gaussian) -> Affine:
-        raise ValueError(
-            "a TimeDependent field has no value without a time: integrate it, or take .frozen(t)"
-        )
+        raise ValueError("a TimeDependent field has no value without a time: integrate it, or take .frozen(t)")

@@ -30,9 +30,7 @@ class Sinkhorn(Normaliser):
         self.epsilon, self.tol = checks.positive("epsilon", epsilon), checks.positive("tol", tol)
         self.max_iter = int(checks.positive("max_iter", max_iter))
 
-    def forward(
-        self, scores: Tensor, weights: Tensor | None = None, query_weights: Tensor | None = None
-    ) -> Tensor:
+    def forward(self, scores: Tensor, weights: Tensor | None = None, query_weights: Tensor | None = None) -> Tensor:
         logits = scores / self.epsilon
         log_w = _log_probabilities(scores, weights, -1)
         log_u = _log_probabilities(scores, query_weights, -2)
@@ -75,9 +73,7 @@ def _log_probabilities(scores: Tensor, weights: Tensor | None, axis: int) -> Ten
         return scores.new_zeros(()).expand(shape) - torch.log(scores.new_tensor(float(scores.shape[axis])))
     log_w = torch.atleast_2d(log_masses(scores, weights))
     if log_w.shape[-3 - axis] != 1:
-        raise ValueError(
-            "Sinkhorn attention couples all queries, so they cannot each see a measure of their own"
-        )
+        raise ValueError("Sinkhorn attention couples all queries, so they cannot each see a measure of their own")
     return log_w - torch.logsumexp(log_w, axis, keepdim=True)
 
 
@@ -91,9 +87,7 @@ def _newton_step(f: Tensor, g: Tensor, logits: Tensor, log_u: Tensor, log_w: Ten
     rows = (kernel + log_w.detach()).exp()
     columns = (kernel + log_u.detach()).exp()
     n, m = logits.shape[-2:]
-    eye = (
-        torch.eye(n + m, dtype=logits.dtype, device=logits.device).expand(*logits.shape[:-2], -1, -1).clone()
-    )
+    eye = torch.eye(n + m, dtype=logits.dtype, device=logits.device).expand(*logits.shape[:-2], -1, -1).clone()
     eye[..., :n, n:] += rows
     eye[..., n:, :n] += columns.mT
     null = torch.cat([torch.ones(n), -torch.ones(m)]).to(logits) / (n + m) ** 0.5

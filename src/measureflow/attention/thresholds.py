@@ -16,9 +16,7 @@ def norm_threshold(logits: Tensor, weights: Tensor | None, q: float) -> Tensor:
     """
     with torch.no_grad():
         tau = _climb(logits, weights, q)
-    if not (
-        torch.is_grad_enabled() and (logits.requires_grad or (weights is not None and weights.requires_grad))
-    ):
+    if not (torch.is_grad_enabled() and (logits.requires_grad or (weights is not None and weights.requires_grad))):
         return tau
     above = (logits - tau).clamp_min(0)
     slope = _sum(weights, power(above.detach(), q - 1)) * q

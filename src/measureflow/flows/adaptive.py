@@ -46,7 +46,8 @@ class Run:
 class Dopri5:
     r"""Adaptive Dormand-Prince 5(4): each batch element takes steps of its own within the tolerances.
 
-    A trajectory whose size :math:`|y|` passes ``limit`` times its first one (or times one) is stopped there: `Trajectory.blow_up_time` gives the time
+    A trajectory whose size :math:`|y|` passes ``limit`` times its first one (or times one) is stopped there:
+    `Trajectory.blow_up_time` gives the time
     :math:`t + |y|/((p-1)\,|y|')` at which a growth :math:`|y|' \sim |y|^p` with p > 1 reaches infinity, p being
     measured over the last half of the way. Growth with p near 1 is exponential: it diverges too, but in infinite
     time, and `Trajectory.divergence` says so.
@@ -60,7 +61,7 @@ class Dopri5:
     order: int = 5
 
     def solve(self, f: Slope, y: Tensor, times: Tensor, shared: bool = False) -> tuple[Tensor, Tensor]:
-        r"""States (L, \*b, D) at increasing ``times`` (L, \*b), the first being that of ``y``, and the blow-up times (\*b).
+        r"""States (L, \*b, D) at increasing ``times`` (L, \*b), the first that of ``y``, and the blow-up times (\*b).
 
         Each trajectory goes from one asked time to the next at its own pace. ``shared`` makes them all step
         together, for fields that depend on time. A trajectory that blew up keeps its last finite state.
@@ -81,16 +82,12 @@ class Dopri5:
 
     def _start(self, f: Slope, y: Tensor, times: Tensor, shared: bool) -> Run:
         if not y.dtype == torch.float64 and self.rtol < 1e-6:
-            raise ValueError(
-                f"rtol={self.rtol:g} is finer than {y.dtype} can hold: use float64 or rtol >= 1e-6"
-            )
+            raise ValueError(f"rtol={self.rtol:g} is finer than {y.dtype} can hold: use float64 or rtol >= 1e-6")
         rows = times.reshape(len(times), -1)
         if shared and (rows != rows[:, :1]).any():
             raise ValueError("schedule must be the same for the whole batch when the field depends on time")
         slope = f(y, self._clock(times[0], shared))
-        guess = (
-            0.01 * (norm(y) + self.atol) / norm(slope).clamp_min(1e-300)
-        )  # a hundredth of the state's own time
+        guess = 0.01 * (norm(y) + self.atol) / norm(slope).clamp_min(1e-300)  # a hundredth of the state's own time
         h = torch.minimum(guess, (times[-1] - times[0]).abs()).clamp_min(1e-12)
         layer = torch.ones_like(times[0], dtype=torch.long)
         blow_up, gate = torch.full_like(h, torch.inf), torch.full_like(y[..., :2], torch.nan)
@@ -115,9 +112,7 @@ class Dopri5:
         run.slope = torch.where(taken[..., None], slope, run.slope)
         self._watch(run, taken)
         if (active & ~taken & (run.h <= 1e-15 * run.now.abs())).any():
-            raise RuntimeError(
-                "dopri5 needs steps below rounding: the field is not smooth, or limit is too high"
-            )
+            raise RuntimeError("dopri5 needs steps below rounding: the field is not smooth, or limit is too high")
         return arrived
 
     def _try(self, f: Slope, run: Run, step: Tensor, shared: bool) -> tuple[Tensor, Tensor, Tensor]:

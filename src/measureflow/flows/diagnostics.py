@@ -29,9 +29,7 @@ def entropy(mu: Empirical | Gaussian, k: int = 3, *, sphere: bool = False) -> Te
         return mu.entropy()
     n = int((mu.weights > 0).sum(-1).min())
     if not 1 <= k < n:
-        raise ValueError(
-            f"k must lie between 1 and n - 1 = {n - 1}, n being the number of points with mass, got {k}"
-        )
+        raise ValueError(f"k must lie between 1 and n - 1 = {n - 1}, n being the number of points with mass, got {k}")
     clouds = mu.points.detach().cpu().double().reshape(-1, mu.n, mu.d).numpy()
     weights = mu.probabilities.detach().cpu().double().reshape(-1, mu.n).numpy()
     values = [_entropy(x, w, k, mu.d - 1 if sphere else mu.d) for x, w in zip(clouds, weights, strict=True)]
@@ -65,7 +63,7 @@ def interaction_energy(mu: Empirical, kernel: Callable[[Tensor, Tensor], Tensor]
 
 
 def numerical_rank(S: Tensor, tol: float = 1e-6) -> Tensor:
-    """How many eigenvalues of a covariance (*b, d, d) exceed ``tol`` times the largest (or ``tol`` itself, if all are small).
+    r"""How many eigenvalues of a covariance (\*b, d, d) exceed ``tol`` times the largest, or ``tol`` if all are small.
 
     >>> numerical_rank(torch.diag(torch.tensor([1.0, 0.5, 1e-9])))
     tensor(2)

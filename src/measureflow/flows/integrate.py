@@ -22,7 +22,7 @@ def integrate(
     schedule: Iterable[float | Tensor],
     method: RungeKutta | OnSphere | Dopri5 = euler,
 ) -> Trajectory:
-    r"""Flow ``mu`` along :math:`\partial_t\mu + \mathrm{div}(\mu\,\Gamma_\mu) = 0`, one step (layer) for each entry of ``schedule``.
+    r"""``mu`` along :math:`\partial_t\mu + \mathrm{div}(\mu\,\Gamma_\mu) = 0`, a layer for each entry of ``schedule``.
 
     ``mu`` is an `Empirical`, a `Gaussian` or a plain tensor of tokens, batched or not; a step is a number, or one
     number for each batch element. Euler's method makes each step one residual layer, :math:`x + h\,\Gamma_\mu(x)`.
@@ -42,9 +42,7 @@ def integrate(
         here = field.frozen(t) if isinstance(field, TimeDependent) else field
         slope = velocity(unpack(mu, state), here)
         if slope.shape[-1] != state.shape[-1]:
-            raise ValueError(
-                "field must return velocities of the dimension of the points: check its value matrix"
-            )
+            raise ValueError("field must return velocities of the dimension of the points: check its value matrix")
         return slope
 
     if isinstance(method, Dopri5):
@@ -57,9 +55,7 @@ def integrate(
     for h in steps:
         states.append(method.step(f, states[-1], times[-1], h))
         times.append(times[-1] + h)
-    return Trajectory(
-        [mu, *[unpack(mu, state) for state in states[1:]]], times, y.new_full(y.shape[:-1], torch.inf)
-    )
+    return Trajectory([mu, *[unpack(mu, state) for state in states[1:]]], times, y.new_full(y.shape[:-1], torch.inf))
 
 
 def _times(steps: list[float | Tensor], y: Tensor) -> Tensor:

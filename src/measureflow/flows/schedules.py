@@ -64,9 +64,7 @@ class Unit:
 
     def __iter__(self) -> Iterator[float | Tensor]:
         T = torch.as_tensor(self.T, dtype=None if isinstance(self.T, Tensor) else torch.float64)
-        steps = [
-            torch.clamp((T if self.fractional else torch.floor(T)) - l, 0, 1) for l in range(self.n_layers)
-        ]
+        steps = [torch.clamp((T if self.fractional else torch.floor(T)) - l, 0, 1) for l in range(self.n_layers)]
         return iter(steps if isinstance(self.T, Tensor) else [step.item() for step in steps])
 
 

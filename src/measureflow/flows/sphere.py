@@ -17,7 +17,7 @@ def normalised(x: Tensor) -> Tensor:
 
 
 class Tangent(Field):
-    r"""The part of a field along the sphere, :math:`P_x \Gamma_\mu(x) = \Gamma_\mu(x) - \langle\Gamma_\mu(x), x\rangle x` for |x| = 1."""
+    r"""A field along the sphere, :math:`P_x \Gamma_\mu(x) = \Gamma_\mu(x) - \langle\Gamma_\mu(x), x\rangle x`."""
 
     def __init__(self, field: Field):
         super().__init__()

@@ -74,7 +74,7 @@ def _(mu: Gaussian, y: Tensor) -> Gaussian:
 
 @velocity.register
 def _(mu: Gaussian, field: Field) -> Tensor:
-    r"""mean' = M mean + c and covariance' = M S + S M^T, exactly symmetric because the second term is made of the first."""
+    r"""mean' = M mean + c and covariance' = M S + S M^T, exactly symmetric as the second term is made of the first."""
     M, c = field(mu)
     MS = M @ mu.covariance
     growth = MS.flatten(-2) + MS.mT.flatten(-2)  # flat first: adding small matrices to their transposes is slow

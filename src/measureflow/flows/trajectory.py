@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Trajectory:
-    """The states of a flow: ``path[0]`` is where it began, ``path[-1]`` where it ended; it is as long as it has states."""
+    """The states of a flow: ``path[0]`` is where it began, ``path[-1]`` where it ended; its length counts both."""
 
     def __init__(self, states: list, times: list, blow_up: Tensor):
         self.states, self.times = states, times
@@ -54,7 +54,7 @@ class Trajectory:
 
     @property
     def divergence(self) -> list[str] | str:
-        """For each trajectory: ``"none"``, ``"finite time"`` (blow-up) or ``"infinite time"`` (it outgrew the limit)."""
+        """For each trajectory: ``"none"``, ``"finite time"`` (blow-up) or ``"infinite time"`` (it grew too large)."""
         words = [
             "infinite time" if b < 0 else ("none" if b == torch.inf else "finite time")
             for b in self._blow_up.flatten().tolist()
@@ -79,18 +79,12 @@ class Trajectory:
 
         state, columns = self.states[layer], {}
         if isinstance(state, Gaussian):
-            rows = torch.cat(
-                [state.mean[..., None, :], state.covariance], -2
-            )  # the mean, then rows of the covariance
+            rows = torch.cat([state.mean[..., None, :], state.covariance], -2)  # the mean, then rows of the covariance
             mass = rows.new_ones(rows.shape[:-1])
             columns["row"] = ["mean", *[f"covariance{i}" for i in range(state.d)]] * rows[..., 0, 0].numel()
         else:
             rows = _points(state)
-            mass = (
-                state.weights
-                if isinstance(state, Empirical)
-                else rows.new_full(rows.shape[:-1], 1 / rows.shape[-2])
-            )
+            mass = state.weights if isinstance(state, Empirical) else rows.new_full(rows.shape[:-1], 1 / rows.shape[-2])
         n, d = rows.shape[-2:]
         flat = rows.detach().reshape(-1, d)
         batch = flat.shape[0] // n
@@ -100,10 +94,8 @@ class Trajectory:
         head |= {"mass": mass.detach().reshape(-1)} | columns
         return pandas.DataFrame(head | {f"x{j}": flat[:, j] for j in range(d)})
 
-    def plot(
-        self, axes: Axes | None = None, *, coordinates: tuple[int, int] = (0, 1), element: int = 0
-    ) -> Axes:
-        """Draw the flow of one batch element: paths of the points, or the ellipses of a Gaussian, light to dark in time."""
+    def plot(self, axes: Axes | None = None, *, coordinates: tuple[int, int] = (0, 1), element: int = 0) -> Axes:
+        """Draw the flow of one batch element: paths of the points, or the ellipses of a Gaussian, light to dark."""
         from measureflow.flows.pictures import draw_trajectory
 
         return draw_trajectory(self, axes, coordinates, element)

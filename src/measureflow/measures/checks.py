@@ -36,9 +36,7 @@ def points(name: str, value, dtype: torch.dtype | None = None) -> Tensor:
     if tensor.ndim < 2:
         raise ValueError(f"{name} must have shape (*batch, n, d), got {tuple(tensor.shape)}")
     if tensor.shape[-2] == 0 or tensor.shape[-1] == 0:
-        raise ValueError(
-            f"{name} must hold at least one point of at least one dimension, got {tuple(tensor.shape)}"
-        )
+        raise ValueError(f"{name} must hold at least one point of at least one dimension, got {tuple(tensor.shape)}")
     return finite(name, tensor)
 
 
@@ -76,9 +74,7 @@ def covariance(name: str, value, dtype: torch.dtype | None = None) -> Tensor:
         raise ValueError(f"{name} must be symmetric")
     least = torch.linalg.eigvalsh(tensor.detach())[..., 0]
     if (least < -rounding * scale[..., 0, 0]).any():
-        raise ValueError(
-            f"{name} must be positive semi-definite, its least eigenvalue is {float(least.min()):.3g}"
-        )
+        raise ValueError(f"{name} must be positive semi-definite, its least eigenvalue is {float(least.min()):.3g}")
     return tensor
 
 

@@ -62,11 +62,9 @@ class Empirical:
         if not clouds:
             raise ValueError("clouds must hold at least one cloud")
         if weights is not None and len(weights) != len(clouds):
-            raise ValueError(
-                f"weights must have one entry for each of {len(clouds)} clouds, got {len(weights)}"
-            )
+            raise ValueError(f"weights must have one entry for each of {len(clouds)} clouds, got {len(weights)}")
         parts = [cls(cloud, None if weights is None else weights[i]) for i, cloud in enumerate(clouds)]
-        if {part.points.shape[:-2] + (part.d,) for part in parts} != {(parts[0].d,)}:
+        if {(*part.points.shape[:-2], part.d) for part in parts} != {(parts[0].d,)}:
             shapes = ", ".join(str(tuple(part.points.shape)) for part in parts)
             raise ValueError(f"clouds must have shapes (n_i, d) with the same d, got {shapes}")
         n = max(part.n for part in parts)
@@ -85,9 +83,7 @@ class Empirical:
 
     def to(self, *args, **kwargs) -> Empirical:
         """The same measure in another dtype or on another device."""
-        return self.trusted(
-            self.points.to(*args, **kwargs), None if self.uniform else self.weights.to(*args, **kwargs)
-        )
+        return self.trusted(self.points.to(*args, **kwargs), None if self.uniform else self.weights.to(*args, **kwargs))
 
     @property
     def n(self) -> int:
@@ -122,4 +118,5 @@ class Empirical:
 
     def __repr__(self) -> str:
         batch = "x".join(map(str, self.points.shape[:-2]))
-        return f"Empirical({batch + ' of ' if batch else ''}n={self.n}, d={self.d}{', uniform' if self.uniform else ''})"
+        kind = ", uniform" if self.uniform else ""
+        return f"Empirical({batch + ' of ' if batch else ''}n={self.n}, d={self.d}{kind})"

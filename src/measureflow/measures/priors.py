@@ -103,7 +103,7 @@ def _ordered(low: float, high: float) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Mixtures:
-    r"""A batch of samples :math:`x_j = \mu_{i_j} + \sigma \xi_j` with what made them; components padded by mass zero."""
+    r"""A batch of samples :math:`x_j = \mu_{i_j} + \sigma \xi_j` with what made them, padded by mass zero."""
 
     points: Tensor  # (B, n, d)
     labels: Tensor  # (B, n)
@@ -114,7 +114,7 @@ class Mixtures:
 
     @property
     def mixing(self) -> Empirical:
-        r"""The empirical mixing measure :math:`\sum_i \frac{\#\{j: i_j = i\}}{n} \delta_{\mu_i}`: what a model should find."""
+        r"""The empirical mixing measure :math:`\sum_i \frac{\#\{j: i_j = i\}}{n} \delta_{\mu_i}`: what to find."""
         ones = torch.ones_like(self.labels, dtype=self.points.dtype)
         counts = torch.zeros_like(self.proportions).scatter_add_(1, self.labels, ones)
         return Empirical.trusted(self.centres, counts / self.labels.shape[1])

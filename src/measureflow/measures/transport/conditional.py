@@ -30,7 +30,7 @@ def conditional_wasserstein2(mu: Empirical, nu: Empirical) -> Tensor:
         here, there = tau == position, sigma == position
         theta = w[here].sum()
         if not torch.isclose(theta, v[there].sum(), rtol=1e-5, atol=1e-9):
-            raise ValueError(f"mu and nu must have the same time marginal: masses differ at position {float(position):g}")
+            raise ValueError(f"mu and nu must have the same time marginal: masses differ at {float(position):g}")
         total = total + theta * wasserstein2(x[here], y[there], weights=w[here], atom_weights=v[there]).cost
     return total
 

@@ -73,13 +73,13 @@ def sinkhorn(
 def _iterate(logits: Tensor, log_w: Tensor, log_v: Tensor, tol: float, max_iter: int):
     """Potentials over epsilon: f makes rows right, g columns; columns last."""
     f, g, change = torch.zeros_like(log_w), torch.zeros_like(log_v), torch.inf
-    for step in range(1, max_iter + 1):
+    step = 0
+    while step < max_iter and change > tol:
+        step += 1
         f = -torch.logsumexp(logits + (g + log_v)[..., None, :], -1)
         new = -torch.logsumexp(logits + (f + log_w)[..., None], -2)
         change = (new - g).abs().max().item()
         g = new
-        if change <= tol:
-            break
     return f, g, step, change
 
 
