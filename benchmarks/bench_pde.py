@@ -36,11 +36,17 @@ def _against_exact(name: str, score) -> dict:
     fast = Fast(exact, tol=1e-6)
     ours = _seconds(lambda: fast(x), best_of=3)
     start = time.perf_counter()
-    truth = exact(x)
+    single = exact(x)  # float32, as a user would run it
     peer = time.perf_counter() - start
-    error = float((fast(x) - truth).norm(dim=-1).max() / truth.norm(dim=-1).max())
-    note = f"largest error {error:.1e} of the largest velocity; estimate {fast.report.estimate:.1e}"
-    return _row(f"fast {name} field, n = 1e5, d = 2", ours, peer, 10.0, error <= 1e-6, note)
+    rows = torch.cat([torch.arange(PROBES // 2), x.norm(dim=-1).argsort()[-PROBES // 2 :]])  # typical and outermost
+    truth = exact.double().at(x[rows].double(), Empirical(x.double()))
+    errors = [_relative(values[rows].double(), truth) for values in (fast(x), single)]
+    note = f"error {errors[0]:.1e} of the largest velocity against float64 (the exact float32 field: {errors[1]:.1e})"
+    return _row(f"fast {name} field, n = 1e5, d = 2", ours, peer, 10.0, errors[0] <= 1e-6, note)
+
+
+def _relative(values: torch.Tensor, truth: torch.Tensor) -> float:
+    return float((values - truth).norm(dim=-1).max() / truth.norm(dim=-1).max())
 
 
 def growth() -> dict:
