@@ -15,7 +15,7 @@ from measureflow.flows import Dopri5, integrate
 from measureflow.measures import Gaussian
 
 TIME = 1e6  # limits approached like 1/t are then within 1e-6
-STILL = 1e-6  # a run has settled when it moves by less than this share of itself while time grows by a half
+STILL = 1e-6  # a run has settled when it moves by less than this share of itself from one kept time to the next
 METHOD = Dopri5(rtol=1e-7, atol=1e-12, limit=1e6, max_steps=20_000)
 
 
@@ -34,24 +34,33 @@ class Fates:
         return self.covariances[-1]
 
 
-def follow(field: Field, S0: Tensor, states: int = 48, drawn: bool = True) -> Fates:
+def follow(
+    field: Field,
+    S0: Tensor,
+    states: int = 48,
+    *,
+    drawn: bool = True,
+    time: float = TIME,
+    still: float = STILL,
+    method: Dopri5 = METHOD,
+) -> Fates:
     """Flow covariances S0 (B, d, d) with zero mean; ``states`` of them are kept, evenly in the logarithm of time.
 
     ``drawn`` asks for curves seen at times that suit them, which costs a second flow. A settled run is left where it
     is: an explicit method would otherwise creep along a limit it reached long ago.
     """
-    clock = torch.cat([S0.new_zeros(1), torch.logspace(-2, math.log10(TIME), states - 1).to(S0)])
+    clock = torch.cat([S0.new_zeros(1), torch.logspace(-2, math.log10(time), states - 1).to(S0)])
     mu = Gaussian.trusted(torch.zeros_like(S0[..., 0]), S0)
     gone, kept = S0.new_full(S0.shape[:1], torch.inf), [S0]
     words = ["still moving"] * len(S0)
     for now, later in pairwise(clock):
         moving = torch.tensor([word == "still moving" for word in words])
         if moving.any():
-            path = integrate(field, mu, [torch.where(moving, later - now, 0.0)], method=METHOD)
+            path = integrate(field, mu, [torch.where(moving, later - now, 0.0)], method=method)
             gone = torch.where(moving, now + path.blow_up_time, gone)
-            settled = _still(mu.covariance, path[-1].covariance)
+            settled = _still(mu.covariance, path[-1].covariance, still)
             mu = path[-1]
-            grown = torch.linalg.matrix_norm(mu.covariance) > METHOD.limit * torch.linalg.matrix_norm(S0)
+            grown = torch.linalg.matrix_norm(mu.covariance) > method.limit * torch.linalg.matrix_norm(S0)
             news = zip(moving, path.divergence, grown, settled, words, strict=True)
             words = [_word(*report) if moves else old for moves, *report, old in news]
         kept.append(mu.covariance)
@@ -66,8 +75,8 @@ def _word(divergence: str, grown: bool, settled: bool) -> str:
     return "infinite time" if grown else "settled" if settled else "still moving"
 
 
-def _still(before: Tensor, after: Tensor) -> Tensor:
-    return torch.linalg.matrix_norm(after - before) <= STILL * torch.linalg.matrix_norm(after)
+def _still(before: Tensor, after: Tensor, share: float) -> Tensor:
+    return torch.linalg.matrix_norm(after - before) <= share * torch.linalg.matrix_norm(after)
 
 
 def _well_drawn(field: Field, fates: Fates) -> Fates:
