@@ -29,18 +29,23 @@ def exact_similarity(x, c, spherical):
 
 
 @njit(nogil=True, cache=True, fastmath=REORDER)
-def candidates(scores, doubt, slack):
-    """The index of the least score if no other comes within doubt of it, how many do, and the edge they lie below."""
-    edge = scores[0] + doubt[0]
-    for j in range(1, scores.shape[0]):
-        edge = min(edge, scores[j] + doubt[j])
-    edge += slack
-    count, where = np.int32(0), np.int32(0)
-    for j in range(scores.shape[0]):
-        near = np.int32(scores[j] - doubt[j] <= edge)
-        count += near
-        where += np.int32(j) * near
-    return where, count, edge
+def candidates(G, n_rows, doubt, index, slack, where, count, edge):
+    """For each row of scores: the index of the least if no other may be less, how many may be, and their edge.
+
+    Scores are upper bounds, and ``doubt`` below them lie the lower ones; ``slack`` comes in with the edge. Counting
+    and indexing in float32, by an array ``index`` = 0, 1, ..., keeps all of it in vector registers.
+    """
+    for i in range(n_rows):
+        least = G[i, 0]
+        for j in range(1, G.shape[1]):
+            least = min(least, G[i, j])
+        edge[i] = least + slack[i]
+        near, place = np.float32(0), np.float32(0)
+        for j in range(G.shape[1]):
+            inside = np.float32(G[i, j] - doubt[j] <= edge[i])
+            near += inside
+            place += index[j] * inside
+        where[i], count[i] = place, near
 
 
 @njit(nogil=True, cache=True)
@@ -58,39 +63,40 @@ def settle(x, C, scores, doubt, edge, spherical):
 
 
 @njit(nogil=True, cache=True, fastmath=REORDER)
-def centred(X, shift, unit, start, stop, P, squares):
-    """(x - shift) unit in float32 into P, whose last column stays one, and the squared lengths."""
+def centred(X, shift, unit, factor, start, stop, P, slack):
+    """(x - shift) unit in float32 into P, whose last column stays one, and factor times the squared lengths."""
     for i in range(start, stop):
         total = np.float32(0)
         for t in range(X.shape[1]):
             value = np.float32((X[i, t] - shift[t]) * unit)
             P[i - start, t] = value
             total += value * value
-        squares[i - start] = total
+        slack[i - start] = factor * total
 
 
 @njit(nogil=True, cache=True)
 def assign(X, w, C, shift, unit, T, doubt, rounding, spherical, drop, start, stop, labels, tied, sums, mass):
     """Label rows start:stop and add x - shift to the sums (k, d) and masses (k,) of their clusters.
 
-    T (d + 1, k) holds -2 c over |c|^2 for the centred and scaled centres, ``doubt`` (k,) and ``rounding`` bound
-    what float32 may lose. ``w`` of length zero means masses of one. With ``drop`` a tied row is labelled and
-    marked but added nowhere.
+    T (d + 1, k) holds -2 c over |c|^2 for the centred and scaled centres, raised by what float32 may lose of it;
+    ``doubt`` (k,) is twice that, and ``rounding`` times |x|^2 what it may lose of the point. ``w`` of length zero
+    means masses of one. With ``drop`` a tied row is labelled and marked but added nowhere.
     """
     d, k = X.shape[1], C.shape[0]
     P = np.ones((CHUNK, d + 1), np.float32)
     G = np.empty((CHUNK, k), np.float32)
-    squares = np.empty(CHUNK, np.float32)
+    slack, edge = np.empty(CHUNK, np.float32), np.empty(CHUNK, np.float32)
+    where, count = np.empty(CHUNK, np.float32), np.empty(CHUNK, np.float32)
+    index = np.arange(k).astype(np.float32)
     for a in range(start, stop, CHUNK):
         b = min(a + CHUNK, stop)
-        centred(X, shift, unit, a, b, P, squares)
+        centred(X, shift, unit, 2 * rounding, a, b, P, slack)
         np.dot(P, T, G)
+        candidates(G, b - a, doubt, index, slack, where, count, edge)
         for i in range(a, b):
-            scores = G[i - a]
-            label, count, edge = candidates(scores, doubt, 2 * rounding * squares[i - a])
-            tie = False
-            if count != 1:
-                label, tie = settle(X[i], C, scores, doubt, edge, spherical)
+            label, tie = int(where[i - a]), False
+            if count[i - a] != 1:
+                label, tie = settle(X[i], C, G[i - a], doubt, edge[i - a], spherical)
             labels[i] = label
             tied[i] = tie
             if tie and drop:
@@ -114,6 +120,15 @@ def similarity_to_all(X, C, spherical, start, stop, out):
     for i in range(start, stop):
         for j in range(C.shape[0]):
             out[i, j] = exact_similarity(X[i], C[j], spherical)
+
+
+@njit(nogil=True, cache=True, fastmath={"nnan", "nsz"})  # the first bounds are infinite
+def extremes(X, start, stop, out):
+    """Lower out[0] and raise out[1] to the least and largest of each coordinate of rows start:stop."""
+    for i in range(start, stop):
+        for t in range(X.shape[1]):
+            out[0, t] = min(out[0, t], X[i, t])
+            out[1, t] = max(out[1, t], X[i, t])
 
 
 @njit(nogil=True, cache=True)

@@ -89,7 +89,10 @@ class Points:
 
     def extremes(self) -> np.ndarray:
         """The least and largest of each coordinate, (2, d)."""
-        return np.stack([self.X.min(0), self.X.max(0)]).astype(np.float64)
+        parts = np.empty((STRIPES, 2, self.shape[1]))
+        parts[:, 0], parts[:, 1] = np.inf, -np.inf
+        self.each(lambda s, a, b: kernels.extremes(self.X, a, b, parts[s]))
+        return np.stack([parts[:, 0].min(0), parts[:, 1].max(0)])
 
     def rows(self, index) -> np.ndarray:
         """Some of the points."""
@@ -113,15 +116,16 @@ class Points:
         return Assignment(labels, tied, sums.sum(0), mass.sum(0))
 
     def _table(self, C, frame):
-        """-2 c over |c|^2 in float32, and what float32 may lose of a score: 2 (d + 4) eps (|x|^2 + |c|^2)."""
+        """-2 c over |c|^2 in float32, raised by what float32 may lose of a score, 2 (d + 5) eps (|x|^2 + |c|^2)."""
         c = np.asarray(C, dtype=np.float64) - frame.shift
         unit = min(frame.unit, 2.0 ** -math.frexp(max(np.abs(c).max(), np.finfo(np.float64).tiny))[1])
         c *= unit
         square = (c * c).sum(1)
-        rounding = np.float32(2 * (c.shape[1] + 4) * np.finfo(np.float32).eps)
+        rounding = np.float32(2 * (c.shape[1] + 5) * np.finfo(np.float32).eps)
         head = np.zeros_like(square) if self.spherical else square
-        T = np.concatenate([-2 * c.T, head[None]]).astype(np.float32)
-        return T, (rounding * square).astype(np.float32), rounding, unit
+        loss = rounding * square + np.finfo(np.float32).tiny
+        T = np.concatenate([-2 * c.T, (head + loss)[None]]).astype(np.float32)
+        return T, (2 * loss).astype(np.float32), rounding, unit
 
     def similarity_to_own(self, C: np.ndarray, labels: np.ndarray) -> np.ndarray:
         """-|x - c|^2 (on the sphere x . c) for the centre of each row's label."""
