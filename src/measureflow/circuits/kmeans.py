@@ -66,10 +66,7 @@ class KMeansTransformer(nn.Module):
 
     def _checked(self, points, centers, weights):
         like = self.layers[0].enc_sa.value.M
-        x, c = (
-            checks.points(name, value, like.dtype)
-            for name, value in (("points", points), ("centers", centers))
-        )
+        x, c = (checks.points(name, value, like.dtype) for name, value in (("points", points), ("centers", centers)))
         d, k = (self.stream[name].stop - self.stream[name].start for name in ("point", "assignment"))
         if x.shape[-1] != d:
             raise ValueError(f"points have {x.shape[-1]} coordinates, this transformer takes {d}")

@@ -111,9 +111,7 @@ def trimmed_by_percentile(
     percent: float = 90.0, geometry: Euclidean | None = None, *, delta: float = LARGE
 ) -> Configuration:
     """Trimmed k-means with the percentile of Algorithm 4 as threshold."""
-    return _with_distances(
-        "trimmed k-means (percentile)", PercentileCut(percent, delta / 64), geometry, delta
-    )
+    return _with_distances("trimmed k-means (percentile)", PercentileCut(percent, delta / 64), geometry, delta)
 
 
 def robust(

@@ -49,9 +49,7 @@ class Stream:
         for source, target, factor in moves:
             from_, to = self[source], self[target]
             if to.stop - to.start != from_.stop - from_.start:
-                raise ValueError(
-                    f"slots {source!r} and {target!r} differ in width, so one cannot move onto the other"
-                )
+                raise ValueError(f"slots {source!r} and {target!r} differ in width, so one cannot move onto the other")
             M[to, from_] += factor * torch.eye(to.stop - to.start, dtype=M.dtype)
         return M
 
