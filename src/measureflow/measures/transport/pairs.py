@@ -1,4 +1,4 @@
-"""Two clouds on their way to a distance: checked, brought to one batch, dtype and device, weights made probabilities."""
+"""Two clouds on their way to a distance: checked, in one batch, dtype and device, with probabilities."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LARGEST = 1e150  # coordinates beyond this have squared distances that overflow 
 
 
 def pair(points, atoms, weights=None, atom_weights=None) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Points (*b, n, d), atoms (*b, k, d) and their float64 probabilities (*b, n), (*b, k), or a ValueError."""
+    """Points (*b, n, d), atoms (*b, k, d) and their float64 probabilities (*b, n) and (*b, k)."""
     x, w = _cloud("points", points, "weights", weights)
     y, v = _cloud("atoms", atoms, "atom_weights", atom_weights)
     if x.shape[-1] != y.shape[-1]:

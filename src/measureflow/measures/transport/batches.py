@@ -1,0 +1,127 @@
+"""Many exact transport problems at once: masses as integers, costs, certificates, a share for each thread."""
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from measureflow.measures.transport.few_atoms import Search, Shipments, cheapest, inlined, solve, squared_distances
+
+UNITS = 1 << 50  # mass one: coarser than the rounding of float64 weights, so that equal masses stay equal
+EPS = np.finfo(np.float64).eps
+SMALL = 1 << 16  # cost entries below which a second thread takes longer to start than to help
+
+
+class Solutions(NamedTuple):
+    """Costs (B,), potentials (B, n) and (B, k), and the plans: ``count`` (B,) cells i k + j and their masses."""
+
+    cost: np.ndarray
+    f: np.ndarray
+    g: np.ndarray
+    cells: np.ndarray
+    masses: np.ndarray
+    count: np.ndarray
+
+
+@inlined
+def _rounding(x, y):
+    """The rounding of the largest cost, bounded by the box around all points: what differs by less is a tie."""
+    square = 0.0
+    for t in range(x.shape[0]):
+        low = high = y[t, 0]
+        for i in range(x.shape[1]):
+            low, high = min(low, x[t, i]), max(high, x[t, i])
+        for j in range(y.shape[1]):
+            low, high = min(low, y[t, j]), max(high, y[t, j])
+        square += (high - low) ** 2
+    return 8 * EPS * square
+
+
+@inlined
+def _raise_empty(cost, b, f, g):
+    """Give every atom that wants nothing the highest potential the others leave room for."""
+    for j in range(g.size):
+        if b[j] == 0:
+            g[j] = np.inf
+            for i in range(f.size):
+                g[j] = min(g[j], cost[j, i] - f[i])
+
+
+@inlined
+def _write_plan(ship, total, cells, masses):
+    """Write the plan's entries as far as they fit, then zeros; return its cost and their number."""
+    k, cost, m = ship.size.size, 0.0, 0
+    for j in range(k):
+        for p in range(ship.size[j]):
+            i = ship.member[j, p]
+            mass = ship.held[j, p] / total
+            cost += mass * ship.cost[j, i]
+            if m < cells.size:
+                cells[m], masses[m] = i * k + j, mass
+            m += 1
+    for p in range(m, cells.size):
+        cells[p], masses[p] = 0, 0.0
+    return cost, m
+
+
+@inlined
+def _room(n, k):
+    """Arrays for one problem, used again for the next: fresh pages would cost more than the work."""
+    ship = Shipments(
+        np.empty((k, n)),
+        np.empty((k, n), np.int32),
+        np.empty((k, n), np.int64),
+        np.empty(k, np.int64),
+        np.empty(n, np.int32),
+        np.empty(k, np.int64),
+        np.empty((k, k)),
+        np.empty((k, k), np.int64),
+    )
+    index = np.empty((2, k), np.int64)
+    return ship, Search(np.empty(k), np.empty(k), index[0], index[1])
+
+
+@njit(cache=True, nogil=True)
+def _share(first, step, x, y, a, b, total, out):
+    """Problems first, first + step, first + 2 step, ... of the batch; x is (B, d, n) and y (B, d, k)."""
+    ship, search = _room(x.shape[2], y.shape[2])
+    home = np.empty(x.shape[2], np.int64)
+    for p in range(first, x.shape[0], step):
+        f, g = out.f[p], out.g[p]
+        squared_distances(x[p], y[p], ship.cost)
+        solve(ship, search, a[p], b[p], f, g, home, _rounding(x[p], y[p]))
+        cheapest(ship.cost, g, f, home)
+        _raise_empty(ship.cost, b[p], f, g)
+        out.cost[p], out.count[p] = _write_plan(ship, total, out.cells[p], out.masses[p])
+
+
+def in_units(masses: np.ndarray, total: int) -> np.ndarray:
+    """Masses (B, n) as integers that sum to ``total``; the heaviest takes what rounding leaves over.
+
+    >>> in_units(np.array([[1.0, 2.0, 0.0], [1.0, 1.0, 1.0]]), 10)
+    array([[3, 7, 0],
+           [4, 3, 3]])
+    """
+    units = np.rint(masses * (total / masses.sum(-1, keepdims=True))).astype(np.int64)
+    units[np.arange(len(units)), masses.argmax(-1)] += total - units.sum(-1)
+    return units
+
+
+def solve_batch(x, y, a, b, capacity: int, threads: int) -> Solutions:
+    """Transport from x (B, n, d) with masses a (B, n) to y (B, k, d) with masses b (B, k), in float64.
+
+    The answer does not depend on ``threads``: every problem is solved by one of them.
+    """
+    B, n, k = *x.shape[:2], y.shape[1]
+    total = UNITS // (n * k) * (n * k)  # uniform masses on either side are then whole numbers
+    plans = np.empty((B, capacity), np.int64), np.empty((B, capacity))
+    out = Solutions(np.empty(B), np.empty((B, n)), np.empty((B, k)), *plans, np.zeros(B, np.int64))
+    problem = (x.swapaxes(1, 2).copy(), y.swapaxes(1, 2).copy(), in_units(a, total), in_units(b, total), total, out)
+    threads = min(threads, B) if B * n * k > SMALL else 1
+    if threads == 1:
+        _share(0, 1, *problem)
+    else:
+        with ThreadPoolExecutor(threads) as pool:
+            list(pool.map(lambda first: _share(first, threads, *problem), range(threads)))
+    return out
