@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import cast
 
 import numba
 import numpy as np
@@ -91,8 +92,9 @@ class Fast(Field):
         batch = torch.broadcast_shapes(q.shape[:-2], k.shape[:-2], values.shape[:-2], masses.shape[:-1])
         flat = [t.expand(*batch, *t.shape[-2:]).reshape(-1, *t.shape[-2:]) for t in (q, k, values)]
         masses = masses.expand(*batch, -1).reshape(-1, masses.shape[-1])
-        parts = [self._one(*cloud) for cloud in zip(*flat, masses, strict=True)]
-        if any(part is None for part in parts):
+        tried = [self._one(*cloud) for cloud in zip(*flat, masses, strict=True)]
+        parts = [part for part in tried if part is not None]
+        if len(parts) < len(tried):
             return self._exactly(x, y, w, u)
         self.report = max((report for _, report in parts), key=lambda report: report.estimate)
         return torch.stack([part for part, _ in parts]).reshape(*batch, *parts[0][0].shape)
@@ -133,7 +135,7 @@ class _Scaled:
     @classmethod
     def of(cls, attention: Attention, q: Tensor, k: Tensor, values: Tensor, w: Tensor) -> _Scaled:
         dot = isinstance(attention.score, DotProduct)
-        scale = math.sqrt(attention.normaliser.gamma / (2 if dot else 1))
+        scale = math.sqrt(cast(Softmax, attention.normaliser).gamma / (2 if dot else 1))
         u, v, values, w = (t.detach().double() for t in (scale * q, scale * k, values, w))
         seen = w > 0
         v, values, w = v[seen], values[seen], w[seen]
@@ -193,7 +195,7 @@ def _transform(grid: Tensor, target: _Boxes, source: _Boxes, h: float, p: int) -
         for axis, error in enumerate(errors)
         if error is not None
     ]
-    return torch.stack([*channels, sum(wrong)])
+    return torch.stack([*channels, torch.stack(wrong).sum(0)])
 
 
 def _along(grid: Tensor, matrices: list[Tensor]) -> Tensor:
@@ -264,7 +266,7 @@ class _Boxes:
         order = np.argsort(flat, kind="stable")
         starts = np.searchsorted(flat[order], np.arange(shape.prod() + 1))
         local = np.clip(2 * ((x - low) / h - index) - 1, -1, 1)[order]
-        nodes = tuple(1 if axis < idle else p for axis in range(3))
+        nodes = (p if idle < 1 else 1, p if idle < 2 else 1, p if idle < 3 else 1)
         middles = [low[a] + h * (np.arange(shape[a]) + 0.5) for a in range(3)]
         axes = [(middles[a][:, None] + (_nodes(h, p) if a >= idle else 0.0)).reshape(-1) for a in range(3)]
         spread = [torch.from_numpy(np.repeat(middles[a], nodes[a])) for a in range(3)]

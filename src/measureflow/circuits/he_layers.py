@@ -4,6 +4,9 @@ He writes tokens as columns and normalises columns; here tokens are rows. The pa
 show and its K what the *attending* token asks: Q goes to the keys and K to the queries of `Attention`.
 """
 
+# pyright: reportArgumentType=false, reportOptionalMemberAccess=false, reportOptionalCall=false
+# (a layer built from no pieces has no matrices; where pieces are given, all of them are there)
+
 from __future__ import annotations
 
 from collections.abc import Sequence

@@ -65,7 +65,7 @@ class KMeansTransformer(nn.Module):
         return self.trace(points, centers, weights)[-1].centers
 
     def _checked(self, points, centers, weights):
-        like = self.layers[0].enc_sa.value.M
+        like = self.state_dict()["layers.0.enc_sa.value.M"]
         x, c = (checks.points(name, value, like.dtype) for name, value in (("points", points), ("centers", centers)))
         d, k = (self.stream[name].stop - self.stream[name].start for name in ("point", "assignment"))
         if x.shape[-1] != d:
@@ -132,7 +132,7 @@ class _Builder(NamedTuple):
         enc_ca2 = None
         if row.two_steps:  # A.5.1: the scores themselves, gap included, go into the stream
             enc_ca2 = self.head(
-                row.geometry.score, row.geometry.look(stream, row.delta), Identity(), stream.only("score")
+                row.geometry.score, row.geometry.look(stream, row.delta or 0.0), Identity(), stream.only("score")
             )
         return EncoderDecoderLayer(
             enc_sa=self.head(row.geometry.score, place, row.reset, stream.only(*written, factor=-1.0)),
@@ -147,9 +147,9 @@ class _Builder(NamedTuple):
     def decoder_look(self) -> tuple[type[Score], tuple[Tensor, Tensor]]:
         """What a centre compares: its index with assignments, with written scores, or its place and index."""
         if self.row.two_steps:
-            return DotProduct, (self.stream.only("score"),) * 2
+            return DotProduct, (self.stream.only("score"), self.stream.only("score"))
         if self.row.delta is None:
-            return DotProduct, (self.stream.only("assignment"),) * 2
+            return DotProduct, (self.stream.only("assignment"), self.stream.only("assignment"))
         return self.row.geometry.score, self.row.geometry.look(self.stream, self.row.delta)
 
     def head(self, score: type[Score], QK, normaliser: Normaliser, V: Tensor) -> Attention:

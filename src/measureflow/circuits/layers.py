@@ -101,6 +101,10 @@ class QuadraticFFN(nn.Module):
     W_1 reads the point, W_2 sums the squares into the slot ``norm``, and b puts -1/2 into the slot ``half``.
     """
 
+    into: Tensor
+    out: Tensor
+    bias: Tensor
+
     def __init__(self, stream: Stream, learn: bool = False):
         super().__init__()
         d = stream["point"].stop - stream["point"].start

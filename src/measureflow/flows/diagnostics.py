@@ -38,7 +38,7 @@ def entropy(mu: Empirical | Gaussian, k: int = 3, *, sphere: bool = False) -> Te
 
 def _entropy(x: np.ndarray, w: np.ndarray, k: int, m: int) -> float:
     x, w = x[w > 0], w[w > 0]
-    distances, neighbours = KDTree(x).query(x, k + 1)
+    distances, neighbours = map(np.asarray, KDTree(x).query(x, k + 1))
     share = w[neighbours[:, 1:]].sum(1) / (1 - w)
     log_ball = m / 2 * math.log(math.pi) - gammaln(m / 2 + 1)
     with np.errstate(divide="ignore"):
