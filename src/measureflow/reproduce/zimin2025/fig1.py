@@ -71,7 +71,7 @@ def findings(tables: dict[str, pd.DataFrame]) -> str:
     fell = int((mean.diff().dropna() < 0).sum())
     return (
         "The paper shows tokens clustering over the layers of its trained model while a quantity it calls entropy "
-        f"grows. With Ent = -int mu log mu, clustering lowers it: here the mean over {tables['entropy']['set'].nunique()} "
+        f"grows. With Ent = -int mu log mu, clustering lowers it: the mean over {tables['entropy']['set'].nunique()} "
         f"sets goes from {mean.iloc[0]:.2f} to {mean.iloc[-1]:.2f}, falling at {fell} of {len(mean) - 1} layers "
         "(estimated from third neighbours, tokens jittered by 1e-6)."
     )
