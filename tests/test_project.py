@@ -100,3 +100,13 @@ def test_the_examples_in_a_page_run(page):
     test = doctest.DocTestParser().get_doctest(text, {}, page, page, 0)
     runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS)
     assert runner.run(test).failed == 0
+
+
+def test_the_ten_lines_of_the_readme_print_what_they_say(capsys):
+    import matplotlib
+
+    matplotlib.use("Agg")
+    code = re.search(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL).group(1)
+    exec(code, {})
+    said = re.search(r"# (\[[\d, ]+\]) groups", code).group(1)
+    assert capsys.readouterr().out.strip() == said
