@@ -41,7 +41,7 @@ def _draw_cone(axes: Axes, rows: pd.DataFrame, panel: Panel) -> None:
     starts = np.array([curve[0] for curve in curves])
     axes.scatter(*starts.T, color="0.55", s=2.5, depthshade=False)
     axes.set(xlim=(-top, top), ylim=(-top, top), zlim=(0, top))
-    axes.set_box_aspect((1, 1, 0.62), zoom=1.5)
+    axes.set_box_aspect((1, 1, 0.62), zoom=1.3)
     axes.view_init(*panel.view)
     axes.set_axis_off()
     axes.set_title(f"({panel.name}) {panel.caption}", fontsize=10, wrap=True)

@@ -65,7 +65,7 @@ def follow(
             words = [_word(*report) if moves else old for moves, *report, old in news]
         kept.append(mu.covariance)
     fates = Fates(clock[:, None].expand(-1, len(S0)), torch.stack(kept), gone, words)
-    return _well_drawn(field, fates) if drawn else fates
+    return _well_drawn(field, fates, method) if drawn else fates
 
 
 def _word(divergence: str, grown: bool, settled: bool) -> str:
@@ -79,7 +79,7 @@ def _still(before: Tensor, after: Tensor, share: float) -> Tensor:
     return torch.linalg.matrix_norm(after - before) <= share * torch.linalg.matrix_norm(after)
 
 
-def _well_drawn(field: Field, fates: Fates) -> Fates:
+def _well_drawn(field: Field, fates: Fates, method: Dopri5) -> Fates:
     """The same runs seen at times of their own: evenly along the curve, or crowding towards the blow-up."""
     gone = torch.isfinite(fates.blow_up_time)
     left = torch.logspace(0, -6, len(fates.times)).to(fates.times)
@@ -87,7 +87,7 @@ def _well_drawn(field: Field, fates: Fates) -> Fates:
     times = torch.where(gone, to_blow_up, _even_times(fates))
     S0 = fates.covariances[0]
     start = Gaussian.trusted(torch.zeros_like(S0[..., 0]), S0)
-    covariances = integrate(field, start, list(times.diff(dim=0)), method=METHOD).covariances
+    covariances = integrate(field, start, list(times.diff(dim=0)), method=method).covariances
     covariances[-1] = torch.where(gone[:, None, None], covariances[-1], fates.limits)
     return Fates(times, covariances, fates.blow_up_time, fates.ending)
 

@@ -14,7 +14,7 @@ from measureflow.reproduce.castin2025.parameters import GROWING, SHRINKING, sink
 TITLE = "Castin 2025, Figure 7: Sinkhorn attention on 2-dimensional Gaussians"
 PANELS = [
     Panel("a", "Sinkhorn, matrices of Figure 1 (a)", sinkhorn, SHRINKING, view=(20, -174)),
-    Panel("b", "Sinkhorn, matrices of Figure 2", sinkhorn, GROWING, reach=0.98),
+    Panel("b", "Sinkhorn, matrices of Figure 2", sinkhorn, GROWING, reach=0.98, limit=1e3),
 ]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -12,7 +12,7 @@ from torch import Tensor
 
 from measureflow.attention import Field
 from measureflow.flows import numerical_rank
-from measureflow.reproduce.castin2025.fates import Fates, follow
+from measureflow.reproduce.castin2025.fates import METHOD, Fates, follow
 from measureflow.reproduce.castin2025.parameters import Parameters
 
 GRID = {"tiny": 4, "small": 9, "paper": 20}  # initial covariances along each side of the square
@@ -29,6 +29,7 @@ class Panel:
     parameters: Parameters
     reach: float = 0.5
     view: tuple[float, float] = (20, -60)  # elevation and azimuth of the cone
+    limit: float = 1e6  # growth at which a run has left
 
 
 def initial_covariances(side: int, reach: float) -> Tensor:
@@ -51,7 +52,8 @@ def compute(panels: list[Panel], size: str) -> dict[str, pd.DataFrame]:
     curves, fates = [], []
     for panel in panels:
         S0 = initial_covariances(GRID[size], panel.reach)
-        found = follow(panel.attention(panel.parameters), S0, STATES[size])
+        method = replace(METHOD, limit=panel.limit)
+        found = follow(panel.attention(panel.parameters), S0, STATES[size], method=method)
         curves.append(_curves(panel.name, found))
         fates.append(_fates(panel.name, found))
     return {"curves": pd.concat(curves, ignore_index=True), "fates": pd.concat(fates, ignore_index=True)}

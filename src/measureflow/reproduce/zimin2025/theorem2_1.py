@@ -144,7 +144,7 @@ def findings(tables: dict[str, pd.DataFrame]) -> str:
     fails = int((tables["entropy"].rate < tables["entropy"].printed).sum())
     return (
         "The paper: the entropy grows, at a rate of at least (d-1)(E[mu] - E[uniform]). Found: it falls, at a rate of "
-        "at least 2(d-1)(E[mu] - E[uniform]): the last integration by parts loses a minus, and the half in E is dropped. "
+        "at least 2(d-1)(E[mu] - E[uniform]): the last integration by parts loses a minus, and the 1/2 in E is lost. "
         + "; ".join(words)
         + f". At beta -> 0 there is equality, in three dimensions as on the circle. The printed inequality fails "
         f"at {fails} of {len(tables['entropy'])} states."
