@@ -114,6 +114,6 @@ def findings(tables: dict[str, pd.DataFrame], name: str) -> str:
         + ". With V = I Proposition 4.4 gives the rank exactly: the dimension of the kernel of A, d - floor(d/2). For "
         f"odd d that is one more than the paper's bound, which fails in {fails} of {len(odd)} such runs. (The "
         "published script keeps runs up to ceil(d/2), with eigenvalues below 0.1 counted as zero, and drops the "
-        "others; its random V is positive, the third row. A rank counted here for random V is that at the time named: a direction "
-        "that has not begun to vanish by then counts.)"
+        "others; its random V is positive, the third row. A rank counted here for random V is that at the "
+        "time named: a direction that has not begun to vanish by then counts.)"
     )
