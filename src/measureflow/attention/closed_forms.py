@@ -32,9 +32,9 @@ class Affine(NamedTuple):
 
 def closed_form(score: Score, normaliser: Normaliser, mu: Gaussian) -> Affine:
     """The affine field of a score and a normaliser on a Gaussian, where one exists."""
-    for (score_type, normaliser_type), form in CLOSED_FORMS.items():
-        if type(score) is score_type and type(normaliser) is normaliser_type:
-            return form(score, normaliser, mu.mean, mu.covariance)
+    form = CLOSED_FORMS.get((type(score), type(normaliser)))
+    if form is not None:
+        return form(score, normaliser, mu.mean, mu.covariance)
     known = ", ".join(f"{s.__name__} with {n.__name__}" for s, n in CLOSED_FORMS)
     raise ValueError(
         f"{type(score).__name__} with {type(normaliser).__name__} is not affine on a Gaussian and has no closed "

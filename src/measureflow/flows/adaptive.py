@@ -108,21 +108,23 @@ class Dopri5:
         run.h = torch.where(active, torch.where(cut, torch.maximum(h, step * factor), step * factor), run.h)
         arrived = taken & (step == asked - run.now)
         run.now = torch.where(arrived, asked, torch.where(taken, run.now + step, run.now))
-        run.y = torch.where(taken[..., None], new, run.y)
-        run.slope = torch.where(taken[..., None], slope, run.slope)
+        refused = active & ~taken
+        if refused.any():
+            new, slope = (torch.where(refused[..., None], old, to) for old, to in ((run.y, new), (run.slope, slope)))
+        run.y, run.slope = new, slope  # where nothing was active the step was zero, and new is old
         self._watch(run, taken)
-        if (active & ~taken & (run.h <= 1e-15 * run.now.abs())).any():
+        if (refused & (run.h <= 1e-15 * run.now.abs())).any():
             raise RuntimeError("dopri5 needs steps below rounding: the field is not smooth, or limit is too high")
         return arrived
 
     def _try(self, f: Slope, run: Run, step: Tensor, shared: bool) -> tuple[Tensor, Tensor, Tensor]:
         s, k, point = spread(step, run.y), [run.slope], run.y
         for row in STAGES.a:
-            point = run.y + s * combine(row, k)
-            k.append(f(point, self._clock(run.now + sum(row) * step, shared)))
-        scale = self.atol + self.rtol * torch.maximum(run.y.abs(), point.abs()).amax(-1, keepdim=True)
-        error = (s * combine(ERROR, k) / scale).square().mean(-1).sqrt()
-        return point, k[-1], error
+            point = torch.addcmul(run.y, s, combine(row, k))
+            k.append(f(point, self._clock(run.now + sum(row) * step, shared) if shared else run.now))
+        size = torch.maximum(run.y.abs().amax(-1), point.abs().amax(-1))
+        error = step * norm(combine(ERROR, k)) / (self.atol + self.rtol * size)
+        return point, k[-1], error / math.sqrt(run.y.shape[-1])
 
     @staticmethod
     def _clock(t: Tensor, shared: bool) -> Tensor:
