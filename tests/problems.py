@@ -112,7 +112,7 @@ def leaving(start) -> Flow:
         push = -1 - 2 * torch.as_tensor(t, dtype=torch.float64)
         return Sum(blind(), coefficients=[push[..., None, None] if push.ndim else float(push)])
 
-    return Flow(TimeDependent(field), start, exact)
+    return Flow(TimeDependent(field), start, exact, time=0.5)
 
 
 def meeting_on_the_circle(angle: float = 1.0, time: float = 1.0) -> Flow:
