@@ -9,6 +9,7 @@ import torch
 from measureflow.attention import (
     Attention,
     DotProduct,
+    Exp,
     NegativeSquaredDistance,
     Relative,
     Sinkhorn,
@@ -361,3 +362,16 @@ def test_layers_of_their_own_are_a_field_of_time():
     for layer in layers:
         x = x + layer(x)
     torch.testing.assert_close(path[-1], x, rtol=0, atol=0)
+
+
+def test_exp_attention_blows_up_before_it_is_large():
+    """In one dimension x' = x e^{x^2} for a single point; the time left is the integral of e^{-x^2}/x."""
+    start, (nodes, weights) = 1.0, np.polynomial.legendre.leggauss(200)
+    x = start + (nodes + 1) / 2 * 6.0  # beyond 7 the integrand is below 1e-21
+    expected = float(3.0 * (weights * np.exp(-(x**2)) / x).sum())
+    path = integrate(
+        Attention(normaliser=Exp()), Empirical(torch.tensor([[start]], dtype=torch.float64)), [0.05] * 20, dopri5
+    )
+    assert path.divergence == "finite time"
+    assert float(path.blow_up_time) == pytest.approx(expected, rel=1e-6)
+    assert torch.isfinite(path.points).all()

@@ -113,8 +113,9 @@ class Dopri5:
             new, slope = (torch.where(refused[..., None], old, to) for old, to in ((run.y, new), (run.slope, slope)))
         run.y, run.slope = new, slope  # where nothing was active the step was zero, and new is old
         self._watch(run, taken)
-        if (refused & (run.h <= 1e-15 * run.now.abs())).any():
-            raise RuntimeError("dopri5 needs steps below rounding: the field is not smooth, or limit is too high")
+        stuck = refused & (run.h <= 1e-15 * run.now.abs())
+        if stuck.any():
+            self._leave(run, stuck)
         return arrived
 
     def _try(self, f: Slope, run: Run, step: Tensor, shared: bool) -> tuple[Tensor, Tensor, Tensor]:
@@ -136,6 +137,15 @@ class Dopri5:
         """The last finite state in all layers that a trajectory never reached."""
         layers = torch.arange(len(out), device=out.device).reshape(-1, *[1] * run.layer.ndim)
         return torch.where((layers >= run.layer)[..., None], run.y, out)
+
+    @staticmethod
+    def _leave(run: Run, stuck: Tensor) -> None:
+        """A trajectory that would double in less time than its clock can tell has blown up now (exp attention does)."""
+        speed = (run.y * run.slope).sum(-1) / norm(run.y).clamp_min(1e-300)
+        leaving = stuck & (speed > 0) & (norm(run.y) < 1e-9 * run.now.abs() * speed)
+        if (stuck & ~leaving).any():
+            raise RuntimeError("dopri5 needs steps below rounding: the field is not smooth, or limit is too high")
+        run.blow_up = torch.where(leaving, run.now, run.blow_up)
 
     def _watch(self, run: Run, taken: Tensor) -> None:
         """Note size and speed half-way to the limit (on a log scale), and stop what passes it."""
