@@ -76,15 +76,20 @@ def softmax_row(n: int, d: int) -> dict:
 # --------------------------------------------------------------------------------------------- sparse normalisers
 
 
+def bisect(scores: torch.Tensor, alpha: float) -> torch.Tensor:
+    """The peer with the 24 halvings its manual recommends for single precision, not the 50 it does unasked."""
+    return normmax_bisect(scores, alpha=alpha, dim=-1, n_iter=24)
+
+
 def sparse_rows() -> list[dict]:
     scores = normal(1000, 1000)
     members = {
         "Sparsemax": (Sparsemax(), lambda: sparsemax(scores, dim=-1), "entmax sparsemax"),
-        "NormMax(2)": (NormMax(2.0), lambda: normmax_bisect(scores, alpha=2.0, dim=-1), "entmax normmax_bisect"),
-        "NormMax(1.5)": (NormMax(1.5), lambda: normmax_bisect(scores, alpha=1.5, dim=-1), "entmax normmax_bisect"),
+        "NormMax(2)": (NormMax(2.0), lambda: bisect(scores, 2.0), "entmax normmax_bisect"),
+        "NormMax(1.5)": (NormMax(1.5), lambda: bisect(scores, 1.5), "entmax normmax_bisect"),
         "NormMax(inf)": (
             NormMax(math.inf),
-            lambda: normmax_bisect(scores, alpha=1e4, dim=-1),
+            lambda: bisect(scores, 1e4),
             "entmax normmax_bisect at alpha=1e4, as it has no infinity",
         ),
     }
