@@ -8,8 +8,8 @@ STAMP := .venv/.measureflow-ready
 TORCH_PIP_ARGS ?=
 PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check
 
-# Two pytest workers share the cores: one BLAS thread each, and a numba pool a test may still use two of.
-TEST_ENV := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 NUMBA_NUM_THREADS=2 MPLBACKEND=Agg
+# SCIPY_ARRAY_API lets scikit-learn run all of its estimator checks. Two pytest workers share the cores: one BLAS thread each, and a numba pool a test may still use two of.
+TEST_ENV := SCIPY_ARRAY_API=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 NUMBA_NUM_THREADS=2 MPLBACKEND=Agg
 PYTEST_ARGS ?= -n 2
 BENCH ?=
 
