@@ -36,7 +36,8 @@ def _scores(contestant: Classical | Learned, snr_db: float, n: int, sets: int, c
     prior = paper_test_prior(snr_db)
     while len(done) < sets:
         start = len(done)
-        mixtures = prior.sample(CHUNK, n, seeded(SEED, "tables", snr_db, n, start))
+        count = min(CHUNK, sets - start)
+        mixtures = prior.sample(count, n, seeded(SEED, "tables", snr_db, n, start))
         done = np.concatenate([done, score(contestant, mixtures, seed=start)])
         np.save(path, done)
     return done[:sets]
