@@ -33,7 +33,7 @@ class Curves:
         levels = {f"{snr:g} dB": float(snr) for snr in GRID[size]}
         shared = cache.parents[2] / "scores" / size
         shared.mkdir(parents=True, exist_ok=True)
-        sets = max(3, SETS[size] // 4)  # many levels, so fewer sets at each
+        sets = max(2, SETS[size] // 4)  # many levels, so fewer sets at each
         scores = measure((*self.columns, *STRONG[:2], ESTIMATED), levels, (POINTS[size],), sets, shared)
         return {"curves": summary(scores, ["column", "snr_db"])}
 

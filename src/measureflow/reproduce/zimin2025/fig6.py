@@ -20,7 +20,9 @@ def compute(size: str, cache: Path) -> dict[str, pd.DataFrame]:
     for label, snr_db in LEVELS.items():
         m = paper_test_prior(snr_db).sample(1, POINTS[size], seeded("fig6", snr_db))
         snr = float(signal_to_noise(m.centres, m.proportions, m.noise_variance))
-        points.append(pd.DataFrame(m.points[0].numpy(), columns=["x0", "x1"]).assign(label=m.labels[0], data=label))
+        points.append(
+            pd.DataFrame(m.points[0].numpy(), columns=["x0", "x1"]).assign(label=m.labels[0].numpy(), data=label)
+        )
         centres.append(pd.DataFrame(m.centres[0].numpy(), columns=["x0", "x1"]).assign(data=label, snr=snr))
     return {"points": pd.concat(points, ignore_index=True), "centres": pd.concat(centres, ignore_index=True)}
 

@@ -13,8 +13,8 @@ from measureflow.models.training_config import seeded
 from measureflow.reproduce.zimin2025.contestants import Classical, Learned, score
 
 LEVELS = {"High SNR": 15.0, "Moderate SNR": 10.0, "Low SNR": 5.0}
-SETS = {"tiny": 3, "small": 40, "paper": 500}
-POINTS = {"tiny": 100, "small": 1000, "paper": 1000}
+SETS = {"tiny": 2, "small": 40, "paper": 500}
+POINTS = {"tiny": 60, "small": 1000, "paper": 1000}
 SEED = 2025  # never used in training, which draws from the stream "train"
 CHUNK = 10  # sets scored between two writes
 

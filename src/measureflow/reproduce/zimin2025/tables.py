@@ -52,7 +52,7 @@ class Table:
     def compute(self, size: str, cache: Path) -> dict[str, pd.DataFrame]:
         """Scores of all columns, the strong opponents and the model that must estimate its SNR."""
         columns = (*self.columns, *STRONG, ESTIMATED)
-        sizes = ((50, 100) if size == "tiny" else (100, 500, 1000, 2000)) if self.all_sizes else (POINTS[size],)
+        sizes = ((30, 60) if size == "tiny" else (100, 500, 1000, 2000)) if self.all_sizes else (POINTS[size],)
         shared = cache.parents[2] / "scores" / size  # the tables share most columns
         shared.mkdir(parents=True, exist_ok=True)
         ours = summary(measure(columns, LEVELS, sizes, SETS[size], shared), ["column", "data", "n"])
