@@ -42,7 +42,7 @@ def test_sinkhorn_has_the_right_margins_and_reports_them():
 def test_sinkhorn_tends_to_the_exact_cost():
     x, y, w = cloud(6, 2), cloud(3, 2, seed=3), cloud(6, seed=5).exp()  # unequal masses: one optimal plan
     exact = wasserstein2(x, y, weights=w).cost
-    gaps = [float(sinkhorn(x, y, weights=w, epsilon=eps, max_iter=100_000).cost - exact) for eps in (3.0, 0.5, 0.1)]
+    gaps = [float(sinkhorn(x, y, weights=w, epsilon=eps, max_iter=100_000).cost - exact) for eps in (3.0, 1.0, 0.3)]
     assert gaps[0] > gaps[1] > gaps[2] >= -1e-9
     assert gaps[2] < 0.1 * gaps[0]
 
