@@ -14,9 +14,10 @@ SMALL = 1 << 16  # cost entries below which a second thread takes longer to star
 
 
 class Solutions(NamedTuple):
-    """Costs (B,), potentials (B, n) and (B, k), and the plans: ``count`` (B,) cells i k + j and their masses."""
+    """Costs and gaps (B,), potentials (B, n), (B, k), and plans: ``count`` (B,) cells i k + j and their masses."""
 
     cost: np.ndarray
+    gap: np.ndarray
     f: np.ndarray
     g: np.ndarray
     cells: np.ndarray
@@ -39,13 +40,34 @@ def _rounding(x, y):
 
 
 @inlined
-def _raise_empty(cost, b, f, g):
-    """Give every atom that wants nothing the highest potential the others leave room for."""
+def _feasible(cost, b, f, g, home):
+    """Duals with f_i + g_j <= c_ij from g alone; an atom that wants nothing gets the highest there is room for."""
+    cheapest(cost, g, f, home)
     for j in range(g.size):
         if b[j] == 0:
             g[j] = np.inf
             for i in range(f.size):
                 g[j] = min(g[j], cost[j, i] - f[i])
+
+
+@inlined
+def _mean(values, masses):
+    mean = 0.0
+    for i in range(values.size):
+        mean += values[i] * masses[i]
+    return mean
+
+
+@inlined
+def _centre(f, g, w, v):
+    """Shift the duals, which leaves their sums alone, until both have the same mean; return that of the sums."""
+    on_points, on_atoms = _mean(f, w), _mean(g, v)
+    shift = (on_points - on_atoms) / 2
+    for i in range(f.size):
+        f[i] -= shift
+    for j in range(g.size):
+        g[j] += shift
+    return on_points + on_atoms
 
 
 @inlined
@@ -83,41 +105,42 @@ def _room(n, k):
 
 
 @njit(cache=True, nogil=True)
-def _share(first, step, x, y, a, b, total, out):
-    """Problems first, first + step, first + 2 step, ... of the batch; x is (B, d, n) and y (B, d, k)."""
+def _share(first, step, x, y, w, v, a, b, total, out):
+    """Problems first, first + step, ... of the batch: x (B, d, n), y (B, d, k), masses also as units a, b."""
     ship, search = _room(x.shape[2], y.shape[2])
     home = np.empty(x.shape[2], np.int64)
     for p in range(first, x.shape[0], step):
         f, g = out.f[p], out.g[p]
         squared_distances(x[p], y[p], ship.cost)
         solve(ship, search, a[p], b[p], f, g, home, _rounding(x[p], y[p]))
-        cheapest(ship.cost, g, f, home)
-        _raise_empty(ship.cost, b[p], f, g)
         out.cost[p], out.count[p] = _write_plan(ship, total, out.cells[p], out.masses[p])
+        _feasible(ship.cost, b[p], f, g, home)
+        out.gap[p] = out.cost[p] - _centre(f, g, w[p], v[p])
 
 
 def in_units(masses: np.ndarray, total: int) -> np.ndarray:
-    """Masses (B, n) as integers that sum to ``total``; the heaviest takes what rounding leaves over.
+    """Probabilities (B, n) as integers that sum to ``total``; the heaviest takes what rounding leaves over.
 
-    >>> in_units(np.array([[1.0, 2.0, 0.0], [1.0, 1.0, 1.0]]), 10)
+    >>> in_units(np.array([[0.3, 0.7, 0.0], [1 / 3, 1 / 3, 1 / 3]]), 10)
     array([[3, 7, 0],
            [4, 3, 3]])
     """
-    units = np.rint(masses * (total / masses.sum(-1, keepdims=True))).astype(np.int64)
+    units = np.rint(masses * total).astype(np.int64)
     units[np.arange(len(units)), masses.argmax(-1)] += total - units.sum(-1)
     return units
 
 
-def solve_batch(x, y, a, b, capacity: int, threads: int) -> Solutions:
-    """Transport from x (B, n, d) with masses a (B, n) to y (B, k, d) with masses b (B, k), in float64.
+def solve_batch(x, y, w, v, capacity: int, threads: int) -> Solutions:
+    """Transport from x (B, n, d) of probabilities w (B, n) to y (B, k, d) of probabilities v (B, k), in float64.
 
     The answer does not depend on ``threads``: every problem is solved by one of them.
     """
     B, n, k = *x.shape[:2], y.shape[1]
     total = UNITS // (n * k) * (n * k)  # uniform masses on either side are then whole numbers
-    plans = np.empty((B, capacity), np.int64), np.empty((B, capacity))
-    out = Solutions(np.empty(B), np.empty((B, n)), np.empty((B, k)), *plans, np.zeros(B, np.int64))
-    problem = (x.swapaxes(1, 2).copy(), y.swapaxes(1, 2).copy(), in_units(a, total), in_units(b, total), total, out)
+    duals, plans = (np.empty((B, n)), np.empty((B, k))), (np.empty((B, capacity), np.int64), np.empty((B, capacity)))
+    out = Solutions(np.empty(B), np.empty(B), *duals, *plans, np.zeros(B, np.int64))
+    columns = x.swapaxes(1, 2).copy(), y.swapaxes(1, 2).copy()
+    problem = (*columns, w, v, in_units(w, total), in_units(v, total), total, out)
     threads = min(threads, B) if B * n * k > SMALL else 1
     if threads == 1:
         _share(0, 1, *problem)

@@ -17,7 +17,7 @@ class Transport:
     r"""An optimal plan between points and atoms, and the proof that it is optimal.
 
     ``cost`` has shape (\*b). ``potentials`` are f (\*b, n) and g (\*b, k) with :math:`f_i + g_j \le |x_i - y_j|^2`
-    and :math:`\langle g, v \rangle = 0`. ``gap`` (\*b) is the cost minus the dual value
+    and :math:`\langle f, w \rangle = \langle g, v \rangle`. ``gap`` (\*b) is the cost minus the dual value
     :math:`\langle f, w \rangle + \langle g, v \rangle`: zero, up to rounding, exactly when plan and potentials are
     optimal. Only ``cost`` carries gradients.
     """
@@ -66,10 +66,7 @@ class _Exact(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x, y, w, v):
         batch = x.shape[:-2]
-        value, f, g, cells, masses = (out.reshape((*batch, *out.shape[1:])) for out in _solve(x, y, w, v))
-        shift = (g * v).sum(-1, keepdim=True)
-        f, g = f + shift, g - shift
-        gap = value - (f * w).sum(-1)
+        value, gap, f, g, cells, masses = (out.reshape((*batch, *out.shape[1:])) for out in _solve(x, y, w, v))
         ctx.save_for_backward(x, y, f, g, cells, masses)
         cost, f, g, gap = (t.to(x.dtype) for t in (value, f, g, gap))
         ctx.mark_non_differentiable(f, g, gap, cells, masses)
@@ -88,11 +85,11 @@ class _Exact(torch.autograd.Function):
 
 
 def _solve(x: Tensor, y: Tensor, w: Tensor, v: Tensor) -> list[Tensor]:
-    """Cost, potentials, cells and masses of every problem (B, ...), with the smaller side as atoms."""
+    """Cost, gap, potentials, cells and masses of every problem (B, ...), with the smaller side as atoms."""
     n, k = x.shape[-2], y.shape[-2]
     if n < k:
-        cost, g, f, cells, masses = _solve(y, x, v, w)
-        return [cost, f, g, cells % n * k + cells // n, masses]
+        cost, gap, g, f, cells, masses = _solve(y, x, v, w)
+        return [cost, gap, f, g, cells % n * k + cells // n, masses]
     flat = [t.detach().to("cpu", torch.float64).reshape(-1, *t.shape[x.ndim - 2 :]) for t in (x, y, w, v)]
     arrays = [t.numpy() for t in flat]
     *solution, count = solve_batch(*arrays, n + 2 * k, torch.get_num_threads())

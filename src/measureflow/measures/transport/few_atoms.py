@@ -23,7 +23,7 @@ class Shipments(NamedTuple):
     size: np.ndarray  # (k,)
     parts: np.ndarray  # (n,) at how many atoms a source lies
     excess: np.ndarray  # (k,) mass held minus mass wanted
-    least: np.ndarray  # (k, k) the cheapest move from j to l
+    least: np.ndarray  # (k, k) the cheapest move from j to l, the least c_il - c_ij
     place: np.ndarray  # (k, k) the place in the list of j of the source that makes it
 
 
@@ -38,7 +38,7 @@ class Search(NamedTuple):
 
 # Inlined by LLVM: a call that passes arrays costs more than the few instructions it would run. No NaN ever occurs,
 # and saying so lets the plain loops use vector instructions.
-inlined = njit(cache=True, nogil=True, forceinline=True, fastmath={"nnan", "nsz"})
+inlined = njit(cache=True, nogil=True, forceinline=True, fastmath={"nnan", "nsz"}, error_model="numpy")
 
 
 @inlined
@@ -119,13 +119,13 @@ def _join(ship, i, j, amount):
 
 
 @inlined
-def _start(ship, home, stride, a, b, total, sampled):
-    """Every ``stride``-th source goes whole to its home, its mass grown by total / sampled."""
+def _start(ship, home, stride, a, b, total, grow):
+    """Every ``stride``-th source goes whole to its home, its mass grown so that they make up the total."""
     for j in range(b.size):
         ship.size[j], ship.excess[j] = 0, -b[j]
     left, most, where = total, 0, (0, 0)
     for i in range(0, a.size, stride):
-        j, mass = home[i], int(a[i] * (total / sampled))
+        j, mass = home[i], int(a[i] * grow)
         ship.parts[i] = 0
         if mass > 0:
             _append(ship, i, j, mass)
@@ -137,7 +137,9 @@ def _start(ship, home, stride, a, b, total, sampled):
     ship.excess[where[0]] += left
     for j in range(b.size):
         for l in range(b.size):
-            _rescan(ship, j, l)
+            if l != j:
+                _rescan(ship, j, l)
+        ship.least[j, j], ship.place[j, j] = -np.inf, -1  # no source offers a move to where it is
 
 
 @inlined
@@ -244,7 +246,7 @@ def solve(ship, search, a, b, price, g, home, toll):
         sampled = _total(a, stride)
         if stride == 1 or (sampled > 0 and a.size >= 2 * stride * b.size):
             cheapest(ship.cost, g, price, home)
-            _start(ship, home, stride, a, b, total, sampled)
+            _start(ship, home, stride, a, b, total, total / sampled)
             slack = 0 if stride == 1 else total * stride // a.size
             end = _shortest_path(ship, search, g, slack, toll)
             while end >= 0:

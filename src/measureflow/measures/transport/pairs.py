@@ -35,9 +35,11 @@ def _cloud(name: str, cloud, weight_name: str, weights) -> tuple[Tensor, Tensor]
         if weights is not None:
             raise ValueError(f"{weight_name} must be left out when {name} is an Empirical, which has its own")
         cloud, weights = cloud.points, None if cloud.uniform else cloud.weights
-    x = checks.points(name, cloud)
-    if (x.abs() > LARGEST).any():
-        raise ValueError(f"{name} must not exceed {LARGEST:g} in size: squared distances would overflow")
+    x = checks.as_floats(name, cloud)
+    if x.ndim < 2 or not x.numel() or not torch.linalg.vector_norm(x.detach(), torch.inf).item() <= LARGEST:
+        x = checks.points(name, x)  # says what is wrong, if anything but size: one fast look clears the good ones
+        if (x.abs() > LARGEST).any():
+            raise ValueError(f"{name} must not exceed {LARGEST:g} in size: squared distances would overflow")
     like = x.new_empty((), dtype=torch.float64).expand(x.shape)
     if weights is None:
         return x, like.new_tensor(1 / x.shape[-2]).expand(x.shape[:-1])
