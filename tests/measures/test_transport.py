@@ -121,6 +121,17 @@ def test_the_answer_does_not_depend_on_the_number_of_threads():
         np.testing.assert_array_equal(a, c)
 
 
+def test_one_compilation_serves_every_layout():
+    """Compiling takes seconds: uniform weights, views and transposes must not ask for another."""
+    x, y, w, v = batch()
+    cost(x, y, w, v)
+    cost(x, y)
+    cost(x[0].mT.contiguous().mT, y[0].expand(3, 4, 2), w[::2, ::1][0], v[0])
+    cost(x[:, ::2], y[:, ::3], w[:, ::2], v[:, ::3])
+    cost(y, x)
+    assert len(batches._share.signatures) == 1
+
+
 def test_several_callers_at_once_do_not_disturb_each_other():
     x, y, w, v = batch(16, n=400, k=20)
     found, expected = [None] * 4, cost(x, y, w, v)

@@ -140,6 +140,7 @@ def solve_batch(x, y, w, v, capacity: int, threads: int) -> Solutions:
     duals, plans = (np.empty((B, n)), np.empty((B, k))), (np.empty((B, capacity), np.int64), np.empty((B, capacity)))
     out = Solutions(np.empty(B), np.empty(B), *duals, *plans, np.zeros(B, np.int64))
     columns = x.swapaxes(1, 2).copy(), y.swapaxes(1, 2).copy()
+    w, v = np.ascontiguousarray(w), np.ascontiguousarray(v)  # another layout would be compiled anew
     problem = (*columns, w, v, in_units(w, total), in_units(v, total), total, out)
     threads = min(threads, B) if B * n * k > SMALL else 1
     if threads == 1:

@@ -2,67 +2,85 @@
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 from measureflow.measures import checks
-from measureflow.measures.gaussian import Gaussian, matrix_sqrt
+from measureflow.measures.gaussian import Gaussian
 
 
 def bures_wasserstein2(mu: Gaussian, nu: Gaussian) -> Tensor:
     r"""Squared W2 between Gaussians, (\*b):
     :math:`|\alpha - \beta|^2 + \mathrm{tr}\bigl(\Sigma + \Omega - 2(\Sigma^{1/2}\Omega\Sigma^{1/2})^{1/2}\bigr)`.
 
-    Covariances may be of low rank.
+    Covariances may be of low rank; there the gradient is taken along their range, where it is finite.
 
     >>> one, two = Gaussian(torch.zeros(1), torch.eye(1)), Gaussian(torch.ones(1), 4 * torch.eye(1))
     >>> bures_wasserstein2(one, two)
     tensor(2.)
     """
-    _check(mu, nu)
-    return _means(mu, nu) + _trace(mu.covariance) + _trace(nu.covariance) - 2 * _fidelity(mu, nu, 0.0)
+    return _value(mu, nu, 0.0)
 
 
 def entropic_bures(mu: Gaussian, nu: Gaussian, epsilon: float) -> Tensor:
     r"""The least :math:`\int |x-y|^2 d\pi + \varepsilon\, \mathrm{KL}(\pi \| \mu\otimes\nu)` between Gaussians, (\*b).
 
-    [Castin 2025, Theorem A.3] with Q = K = I gives the cross-covariance C of the optimal coupling: with
-    :math:`M = \Sigma^{1/2}\Omega\Sigma^{1/2}` of eigenvalues m it has trace
-    :math:`\sum (m + \varepsilon^2/16)^{1/2} - \varepsilon/4` (their epsilon is half of ours), and
+    [Castin 2025, Theorem A.3] with Q = K = I gives the cross-covariance C of the best coupling. With e = epsilon / 4
+    (half their epsilon, which divides :math:`|x-y|^2/2`), m the eigenvalues of
+    :math:`\Sigma^{1/2}\Omega\Sigma^{1/2}` and :math:`r = \sqrt{m + e^2}`, its trace is :math:`\sum r - e`, its
+    squared canonical correlations are :math:`(r-e)/(r+e)`, and the value is
 
-    .. math:: |\alpha-\beta|^2 + \mathrm{tr}(\Sigma + \Omega) - 2\,\mathrm{tr}\,C
-        - \tfrac{\varepsilon}{2}\textstyle\sum \log\bigl(1 - c\bigr)
+    .. math:: |\alpha-\beta|^2 + \mathrm{tr}(\Sigma + \Omega) - 2 \sum \Bigl( r - e - e \log\frac{r+e}{2e} \Bigr)
 
-    where :math:`c = (\sqrt{m + \varepsilon^2/16} - \varepsilon/4)^2/m` are the squared canonical correlations. It
-    tends to `bures_wasserstein2` as epsilon falls to zero.
+    It rises from `bures_wasserstein2` to the cost of the product as epsilon goes from zero to infinity.
+
+    >>> one, two = Gaussian(torch.zeros(1), torch.eye(1)), Gaussian(torch.ones(1), 4 * torch.eye(1))
+    >>> entropic_bures(one, two, 1.0)
+    tensor(3.2244)
     """
+    return _value(mu, nu, checks.positive("epsilon", epsilon))
+
+
+def _value(mu: Gaussian, nu: Gaussian, epsilon: float) -> Tensor:
     _check(mu, nu)
-    eps = checks.positive("epsilon", epsilon)
-    m = _joint(mu, nu)
-    root = (m + eps**2 / 16).sqrt()
-    correlation = torch.where(m > 0, (root - eps / 4) / (root + eps / 4), 0.0)  # = (root - eps/4)^2 / m
-    information = -0.5 * torch.log1p(-correlation).sum(-1)  # KL between the coupling and the product
-    trace = _trace(mu.covariance) + _trace(nu.covariance) - 2 * _fidelity(mu, nu, eps)
-    return _means(mu, nu) + trace + eps * information
+    S, T = torch.broadcast_tensors(mu.covariance, nu.covariance)
+    traces = (S + T).diagonal(dim1=-2, dim2=-1).sum(-1)
+    return (mu.mean - nu.mean).square().sum(-1) + traces - _Gain.apply(S, T, epsilon / 4)
 
 
-def _fidelity(mu: Gaussian, nu: Gaussian, eps: float) -> Tensor:
-    return ((_joint(mu, nu) + eps**2 / 16).sqrt() - eps / 4).sum(-1)
+class _Gain(torch.autograd.Function):
+    """What coupling saves over independence: 2 sum(r - e - e log((r + e) / 2e)), a sum over eigenvalues m of S T.
+
+    Its slope in m is 1 / (r + e), so that in S it is T^1/2 h(T^1/2 S T^1/2) T^1/2 with h = 1 / (r + e). Differentiating
+    the eigenvectors instead would divide by differences of eigenvalues, zero at S = I.
+    """
+
+    @staticmethod
+    def forward(ctx, S: Tensor, T: Tensor, e: float) -> Tensor:
+        A, B = _root(S), _root(T)
+        U, s, Vh = torch.linalg.svd(A @ B)  # s^2 = m; squaring first would lose half the digits
+        r = torch.hypot(s, s.new_tensor(e))
+        saved = s * (s / (r + e)) if e > 0 else s  # = r - e
+        known = s > s.shape[-1] * torch.finfo(s.dtype).eps * s[..., :1]
+        slope = torch.where(known | (e > 0), 1 / (r + e), 0.0)
+        ctx.save_for_backward(B @ Vh.mT, A @ U, slope)
+        return 2 * (saved - e * torch.log1p(saved / (2 * e)) if e > 0 else saved).sum(-1)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, slope):
+        BV, AU, h = ctx.saved_tensors
+        h = slope[..., None] * h
+        return (BV * h[..., None, :]) @ BV.mT, (AU * h[..., None, :]) @ AU.mT, None
 
 
-def _joint(mu: Gaussian, nu: Gaussian) -> Tensor:
-    """Eigenvalues (*b, d) of S^1/2 T S^1/2, rounding below zero cut."""
-    root = matrix_sqrt(mu.covariance)
-    product = root @ nu.covariance @ root
-    return torch.linalg.eigvalsh((product + product.mT) / 2).clamp_min(0)
-
-
-def _means(mu: Gaussian, nu: Gaussian) -> Tensor:
-    return (mu.mean - nu.mean).square().sum(-1)
-
-
-def _trace(S: Tensor) -> Tensor:
-    return S.diagonal(dim1=-2, dim2=-1).sum(-1)
+def _root(S: Tensor) -> Tensor:
+    """The symmetric square root, zero where an eigenvalue is only rounding: its root would be far from small."""
+    values, vectors = torch.linalg.eigh(S)
+    rounding = S.shape[-1] * torch.finfo(S.dtype).eps * values[..., -1:]
+    return (vectors * torch.where(values > rounding, values, 0.0).sqrt()[..., None, :]) @ vectors.mT
 
 
 def _check(mu: Gaussian, nu: Gaussian) -> None:
@@ -71,3 +89,8 @@ def _check(mu: Gaussian, nu: Gaussian) -> None:
             raise ValueError(f"{name} must be a Gaussian, got {type(value).__name__}")
     if mu.d != nu.d:
         raise ValueError(f"mu and nu must have the same dimension, got {mu.d} and {nu.d}")
+    try:
+        np.broadcast_shapes(mu.mean.shape, nu.mean.shape)
+    except ValueError:
+        shapes = f"{tuple(mu.mean.shape[:-1])} and {tuple(nu.mean.shape[:-1])}"
+        raise ValueError(f"mu and nu must have batches that broadcast, got {shapes}") from None

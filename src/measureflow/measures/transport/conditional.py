@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+
 import torch
 from torch import Tensor
 
@@ -22,17 +24,32 @@ def conditional_wasserstein2(mu: Empirical, nu: Empirical) -> Tensor:
     tensor(12.5000)
     """
     (tau, w, x), (sigma, v, y) = _sliced("mu", mu), _sliced("nu", nu)
-    positions = torch.unique(tau)
-    if not torch.equal(positions, torch.unique(sigma)):
-        raise ValueError("mu and nu must have the same time marginal: their positions differ")
+    if x.shape[-1] != y.shape[-1]:
+        raise ValueError(f"nu must have the dimension of mu, {x.shape[-1] + 1}, got {y.shape[-1] + 1}")
     total = x.new_zeros(())
-    for position in positions:
-        here, there = tau == position, sigma == position
-        theta = w[here].sum()
-        if not torch.isclose(theta, v[there].sum(), rtol=1e-5, atol=1e-9):
-            raise ValueError(f"mu and nu must have the same time marginal: masses differ at {float(position):g}")
-        total = total + theta * wasserstein2(x[here], y[there], weights=w[here], atom_weights=v[there]).cost
+    for here, there in _stacks(tau, w, sigma, v):
+        cost = wasserstein2(x[here], y[there], weights=w[here], atom_weights=v[there]).cost
+        total = total + (w[here].sum(-1) * cost).sum()
     return total
+
+
+def _stacks(tau: Tensor, w: Tensor, sigma: Tensor, v: Tensor):
+    """Indices (s, n), (s, m) of the slices of mu and nu at s positions, for each pair of sizes (n, m) that occurs."""
+    (positions, mine), (others, yours) = _slices(tau), _slices(sigma)
+    if not torch.equal(positions, others):
+        raise ValueError("mu and nu must have the same time marginal: their positions differ")
+    stacks = defaultdict(list)
+    for position, here, there in zip(positions, mine, yours, strict=True):
+        if not torch.isclose(w[here].sum(), v[there].sum(), rtol=1e-5, atol=1e-9):  # sums of float32 probabilities
+            raise ValueError(f"mu and nu must have the same time marginal: masses differ at {float(position):g}")
+        stacks[len(here), len(there)].append((here, there))
+    return [tuple(map(torch.stack, zip(*pairs, strict=True))) for pairs in stacks.values()]
+
+
+def _slices(tau: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
+    """The distinct positions, and for each the indices of the points there."""
+    positions, counts = torch.unique(tau, return_counts=True)
+    return positions, tau.argsort(stable=True).split(counts.tolist())
 
 
 def _sliced(name: str, mu: Empirical) -> tuple[Tensor, Tensor, Tensor]:
@@ -40,4 +57,4 @@ def _sliced(name: str, mu: Empirical) -> tuple[Tensor, Tensor, Tensor]:
     if not isinstance(mu, Empirical) or mu.points.ndim != 2 or mu.d < 2:
         raise ValueError(f"{name} must be one Empirical of positions and at least one coordinate, not a batch")
     kept = mu.weights > 0
-    return mu.points[kept, 0], mu.probabilities[kept], mu.points[kept, 1:]
+    return mu.points[kept, 0].detach(), mu.probabilities[kept], mu.points[kept, 1:]

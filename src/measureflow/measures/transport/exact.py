@@ -91,8 +91,8 @@ def _solve(x: Tensor, y: Tensor, w: Tensor, v: Tensor) -> list[Tensor]:
         cost, gap, g, f, cells, masses = _solve(y, x, v, w)
         return [cost, gap, f, g, cells % n * k + cells // n, masses]
     flat = [t.detach().to("cpu", torch.float64).reshape(-1, *t.shape[x.ndim - 2 :]) for t in (x, y, w, v)]
-    arrays = [t.numpy() for t in flat]
-    *solution, count = solve_batch(*arrays, n + 2 * k, torch.get_num_threads())
+    xs, ys, ws, vs = (t.numpy() for t in flat)
+    *solution, count = solve_batch(xs, ys, ws, vs, n + 2 * k, torch.get_num_threads())
     if (count > n + 2 * k).any():  # ties can close cycles in a plan, which then has more entries than a tree
-        *solution, count = solve_batch(*arrays, n * k, torch.get_num_threads())
+        *solution, count = solve_batch(xs, ys, ws, vs, n * k, torch.get_num_threads())
     return [torch.from_numpy(out).to(x.device) for out in solution]

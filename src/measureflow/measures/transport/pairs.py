@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -18,8 +19,8 @@ def pair(points, atoms, weights=None, atom_weights=None) -> tuple[Tensor, Tensor
     if x.shape[-1] != y.shape[-1]:
         raise ValueError(f"atoms must have the dimension of points, {x.shape[-1]}, got {y.shape[-1]}")
     try:
-        batch = torch.broadcast_shapes(x.shape[:-2], y.shape[:-2])
-    except RuntimeError:
+        batch = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
+    except ValueError:
         raise ValueError(
             f"atoms must have a batch like that of points, {tuple(x.shape[:-2])}, got {tuple(y.shape[:-2])}"
         ) from None
