@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from measureflow.flows.methods import RungeKutta, Slope, combine, spread
+from measureflow.flows.methods import RungeKutta, Slope, combine
 
 # Dormand and Prince's pair of orders 5 and 4; the last stage is the slope at the new point
 STAGES = RungeKutta(
@@ -119,7 +119,7 @@ class Dopri5:
         return arrived
 
     def _try(self, f: Slope, run: Run, step: Tensor, shared: bool) -> tuple[Tensor, Tensor, Tensor]:
-        s, k, point = spread(step, run.y), [run.slope], run.y
+        s, k, point = step[..., None] if step.ndim else step, [run.slope], run.y
         for row in STAGES.a:
             point = torch.addcmul(run.y, s, combine(row, k))
             k.append(f(point, self._clock(run.now + sum(row) * step, shared) if shared else run.now))

@@ -23,19 +23,20 @@ PRINTED = {
 FORMS = {
     Euclidean: "L2", Lifted: "lifted dot product", ZeroSumSpherical: "sphere, LayerNorm", Spherical: "sphere, RMSNorm",
 }  # fmt: skip
-GAMMA, DELTA, GAP = 2.0, 400.0, 0.5
+GAMMA, GAP = 2.0, 0.5
 SEED = 0
 
 
 def compute(size, cache):
     """One line for each row of Table 1 in each geometry."""
     n, d, k, layers = SIZES[size]
-    return {"table1": pd.DataFrame([_line(*entry, n, d, k, layers) for entry in _entries(n, k, layers)])}
+    return {"table1": pd.DataFrame([_line(*entry, n, d, k, layers) for entry in _entries(n, d, k, layers)])}
 
 
-def _entries(n, k, layers):
+def _entries(n, d, k, layers):
     """(name, configuration, textbook step of (layer, X, C)) for all rows, forms and variants."""
     generator = torch.Generator()
+    delta = _gap(_data(Euclidean(), n, d, k)[0])
     for geometry in (Euclidean, Lifted, ZeroSumSpherical, Spherical):
         on = {"spherical": issubclass(geometry, Spherical)}
         seen = {**on, "l2": geometry is Euclidean}
@@ -43,18 +44,18 @@ def _entries(n, k, layers):
         yield lloyd, "", rows.lloyd(math.inf, geometry()), lambda l, X, C, o=on: textbook.lloyd(X, C, **o)
         yield "soft k-means", "", rows.soft(GAMMA, geometry()), lambda l, X, C, o=on: textbook.soft(X, C, GAMMA, **o)
         yield (
-            "trimmed k-means", "norm-max", rows.trimmed(0.1, geometry(), delta=DELTA),
+            "trimmed k-means", "norm-max", rows.trimmed(0.1, geometry(), delta=delta),
             lambda l, X, C, o=seen: textbook.trimmed_by_norm(X, C, 0.1, **o),
         )  # fmt: skip
         yield (
-            "trimmed k-means", "percentile", rows.trimmed_by_percentile(90.0, geometry(), delta=64 * DELTA),
+            "trimmed k-means", "percentile", rows.trimmed_by_percentile(90.0, geometry(), delta=64 * delta),
             lambda l, X, C, o=seen: textbook.trimmed(X, C, 90.0, **o),
         )  # fmt: skip
         for word, normaliser, weigh in _weightings():
             for two_steps in (False, True):
                 yield (
                     "robust k-means", word + (", two steps" if two_steps else ""),
-                    rows.robust(normaliser, geometry(), delta=DELTA, two_steps=two_steps),
+                    rows.robust(normaliser, geometry(), delta=delta, two_steps=two_steps),
                     lambda l, X, C, z=weigh, o=seen: textbook.robust(X, C, z, **o),
                 )  # fmt: skip
         noise = _gumbel(n, k, layers)
@@ -74,6 +75,11 @@ def _gumbel(n: int, k: int, layers: int) -> np.ndarray:
     """What a Gumbel-softmax attention draws from the same seed."""
     u = torch.rand(layers, k, n, generator=torch.Generator().manual_seed(SEED), dtype=torch.float64)
     return -np.log(-np.log(u.numpy()))
+
+
+def _gap(X: np.ndarray) -> float:
+    """Half of the greatest squared distance: twice this hides every point of another cluster, more costs digits."""
+    return float(((X[:, None] - X) ** 2).sum(-1).max() / 2)
 
 
 def _data(geometry, n, d, k):
