@@ -26,7 +26,7 @@ sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
     "filename_pattern": r"/plot_",  # these are run, and their pictures shown
-    "ignore_pattern": r"/(?!plot_)[^/]*\.py$",  # any other script is not a page
+    "ignore_pattern": r"(^|/)(?!plot_)[^/]*\.py$",  # any other script is not a page
     "download_all_examples": False,
     "show_memory": False,
     "show_signature": False,

@@ -78,7 +78,7 @@ class Empirical:
         return self.trusted(points, None if self.uniform else self.weights)
 
     def masked(self, keep: Tensor) -> Empirical:
-        """Only the points where ``keep`` (broadcast to (*b, n)) holds; the others get mass zero."""
+        r"""Only the points where ``keep`` (broadcast to (\*b, n)) holds; the others get mass zero."""
         return self.trusted(self.points, self.weights * keep.to(self.weights.dtype))
 
     def to(self, *args, **kwargs) -> Empirical:

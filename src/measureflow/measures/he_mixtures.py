@@ -25,10 +25,10 @@ class HeMixtures:
     r"""Labelled mixtures, :math:`X_i = \mu_{z_i} + \omega_i`, :math:`\omega_i \sim N(0, \sigma^2 I)` [He 2025, 4].
 
     The paper states the least distance of two centres but not how the centres are drawn. Here they are a Gaussian
-    draw of standard deviation ``spread``, blown up where two of them are too close, and no further than needed:
+    draw of standard deviation ``spread``, blown up where two are closer than ``minimum_distance`` (d_min):
 
     .. math:: \mu = s\, g, \quad g_j \sim N(0, I), \quad
-        s = \max(\texttt{spread},\ \texttt{minimum\_distance} / \min_{i \ne j} |g_i - g_j|)
+        s = \max(\mathrm{spread},\ d_{\min} / \min_{i \ne j} |g_i - g_j|)
 
     ``imbalance`` = r gives the last two clusters r and 1 - r of a full cluster's points, the others all of them
     (Figure 2, second row); None keeps all clusters full.
