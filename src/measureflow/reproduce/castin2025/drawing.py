@@ -41,7 +41,9 @@ def _draw_cone(axes: Axes, rows: pd.DataFrame, panel: Panel) -> None:
     starts = np.array([curve[0] for curve in curves])
     axes.scatter(*starts.T, color="0.55", s=2.5, depthshade=False)
     axes.set(xlim=(-top, top), ylim=(-top, top), zlim=(0, top))
-    axes.set_box_aspect((1, 1, 0.62), zoom=1.3)
+    axes.set_box_aspect((1, 1, 0.62), zoom=1.25)
+    for artist in axes.get_children():  # the rim of the cone reaches past its box
+        artist.set_clip_on(False)
     axes.view_init(*panel.view)
     axes.set_axis_off()
     axes.set_title(f"({panel.name}) {panel.caption}", fontsize=10, wrap=True)
