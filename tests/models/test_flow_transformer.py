@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from measureflow.measures.priors import MixturePrior
-from measureflow.models import FlowTransformer, FlowTransformerConfig
+from measureflow.models import AnyDimensionFlow, FlowTransformer, FlowTransformerConfig
 
 SMALL = {"width": 16, "n_heads": 2, "hidden": 16, "n_layers": 4, "max_flow": 4.0}
 
@@ -91,6 +91,15 @@ def test_embedding_is_orthonormal():
 def test_wrong_shapes_are_named(points, snr, word):
     with pytest.raises(ValueError, match=word):
         model()(torch.zeros(points, dtype=torch.float64), torch.zeros(snr, dtype=torch.float64))
+
+
+@pytest.mark.parametrize("kind", [FlowTransformer, AnyDimensionFlow])
+def test_values_that_are_not_finite_are_named(kind):
+    x, snr = torch.zeros(1, 3, 2), torch.zeros(1)
+    with pytest.raises(ValueError, match="points has 6 non-finite"):
+        kind()(x * torch.nan, snr)
+    with pytest.raises(ValueError, match="snr_db has 1 non-finite"):
+        kind()(x, snr - torch.inf)
 
 
 def test_wrong_words_are_named():

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from measureflow.attention.normalisers import log_masses
 from measureflow.flows import Trajectory
-from measureflow.measures import Empirical
+from measureflow.measures import Empirical, checks
 from measureflow.models.flow_speed import FlowSpeed
 from measureflow.models.heads import CompetingHeads, MeanShiftHeads
 
@@ -83,6 +83,8 @@ class AnyDimensionFlow(nn.Module):
             raise ValueError(
                 f"points must have shape (B, n, d) and snr_db (B,), got {tuple(points.shape)} and {tuple(snr_db.shape)}"
             )
+        checks.finite("points", points)
+        checks.finite("snr_db", snr_db)
         L = n_layers or self.config.n_layers
         p, centre, unit = _units(points, snr_db, weights)
         h = self.speed(snr_db) / L

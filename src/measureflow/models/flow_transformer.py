@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from measureflow.attention import Attention, DotProduct, Field, Matrix, MultiHead, Softmax
 from measureflow.flows import NoFlow, Trajectory, Uniform, Unit, integrate
+from measureflow.measures import checks
 from measureflow.models.flow_speed import FlowSpeed
 
 SCHEDULES = ("uniform", "unit", "no-flow")
@@ -150,6 +151,8 @@ class FlowTransformer(nn.Module):
             raise ValueError(f"points must have shape (B, n, {self.config.d}), got {tuple(points.shape)}")
         if snr_db.shape != points.shape[:1]:
             raise ValueError(f"snr_db must have shape ({points.shape[0]},), got {tuple(snr_db.shape)}")
+        checks.finite("points", points)
+        checks.finite("snr_db", snr_db)
 
 
 def _moments(x: Tensor, d: int) -> tuple[Tensor, Tensor]:
