@@ -11,8 +11,10 @@ from pathlib import Path
 import pytest
 import torch
 
+from measureflow.models import FlowTransformer, FlowTransformerConfig, load_pretrained, save_model
 from measureflow.models.checkpoints import load_tensors
 from measureflow.models.losses import snr_scaled_w2
+from measureflow.models.pretrained import build
 from measureflow.models.training import Training
 from measureflow.models.training_config import Stage, TrainingConfig, read_config, seeded
 
@@ -127,6 +129,67 @@ def test_unwritable_folder_raises_and_keeps_the_old_checkpoint(whole, tmp_path, 
     with pytest.raises(PermissionError, match="read-only"):
         training.save()
     assert (tmp_path / "checkpoint.safetensors").read_bytes() == before
+
+
+@pytest.fixture
+def teacher(tmp_path):
+    """A folder with a tiny model, to start others from."""
+    torch.manual_seed(1)
+    return save_model(FlowTransformer(FlowTransformerConfig(**TINY.model)), tmp_path / "teacher")
+
+
+def started(teacher: Path, folder: Path, **settings) -> Training:
+    return Training(replace(SHORT, start=str(teacher), model=TINY.model | settings), folder)
+
+
+def test_a_deeper_model_starts_as_the_one_it_is_made_from(teacher, tmp_path):
+    model = started(teacher, tmp_path / "run", n_layers=6).model
+    assert same(model.state_dict(), load_tensors(teacher / "model.safetensors")[0])
+
+
+def test_the_average_starts_from_the_same_weights(teacher, tmp_path):
+    assert same(started(teacher, tmp_path / "run").average, load_tensors(teacher / "model.safetensors")[0])
+
+
+def test_distinct_layers_start_as_copies_of_the_shared_one(teacher, tmp_path):
+    """So at first the two models say the same."""
+    training = started(teacher, tmp_path / "run", distinct=True)
+    mixtures = SHORT.batch(0)
+    shared = started(teacher, tmp_path / "other").model
+    ours, theirs = (m(mixtures.points, mixtures.snr_db) for m in (training.model, shared))
+    torch.testing.assert_close(ours, theirs)
+
+
+def test_tensors_that_do_not_fit_stay_fresh(teacher, tmp_path):
+    torch.manual_seed(SHORT.seed)
+    fresh = build("flow-transformer", TINY.model | {"hidden": 8}).state_dict()
+    model = started(teacher, tmp_path / "run", hidden=8).model.state_dict()
+    given = load_tensors(teacher / "model.safetensors")[0]
+    for name, tensor in model.items():
+        fits = given[name].shape == tensor.shape
+        assert torch.equal(tensor, given[name] if fits else fresh[name]), name
+
+
+def test_other_first_weights_make_another_run(teacher):
+    config = replace(SHORT, start=str(teacher))
+    before = config.fingerprint()
+    assert before != SHORT.fingerprint()
+    save_model(FlowTransformer(FlowTransformerConfig(**TINY.model)), teacher)
+    assert config.fingerprint() != before
+
+
+def test_a_start_that_is_no_model_is_named(tmp_path):
+    with pytest.raises(ValueError, match=r"start must be a shipped model .* got 'nowhere'"):
+        Training(replace(SHORT, start="nowhere"), tmp_path)
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "configs").rglob("*.toml")), ids=lambda path: path.stem)
+def test_every_config_makes_a_model_and_its_data(path):
+    config = read_config(path)
+    build(config.kind, config.model)
+    assert not config.start or config.start in load_pretrained.available()
+    stage, _ = config.stage_of(config.steps - 1)
+    assert config.batch(config.steps - 1).points.shape[:2] == (stage.batch, stage.n)
 
 
 def test_data_of_a_step_depend_on_nothing_else():

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
+import re
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
@@ -64,6 +66,44 @@ def load_model(folder: str | Path) -> nn.Module:
             raise ValueError(f"{name} should be {tuple(wanted[name].shape)} {wanted[name].dtype}, got {tensor.shape}")
     model.load_state_dict(tensors)
     return model.eval()
+
+
+def warm_start(model: nn.Module, start: str) -> None:
+    """Give a fresh model the weights of another wherever they fit; a shared block is copied into each distinct one.
+
+    ``start`` names a shipped model, or the folder of one.
+    """
+    source = _opened(start).state_dict()
+    fitting = {}
+    for name, tensor in model.state_dict().items():
+        given = source.get(name, source.get(_of_shared_block(name)))
+        if given is not None and given.shape == tensor.shape:
+            fitting[name] = given
+    if not fitting:
+        raise ValueError(f"start: no weight of {start!r} fits this model")
+    model.load_state_dict(fitting, strict=False)
+
+
+def digest(start: str) -> str:
+    """A digest of the weights ``start`` names, which differs where any of them does."""
+    tensors = _opened(start).state_dict()
+    content = b"".join(name.encode() + tensor.numpy().tobytes() for name, tensor in sorted(tensors.items()))
+    return hashlib.sha256(content).hexdigest()[:16]
+
+
+def _opened(start: str) -> nn.Module:
+    if start in load_pretrained.available():
+        return load_pretrained(start)
+    if (Path(start) / "config.json").is_file():
+        return load_model(start)
+    raise ValueError(
+        f"start must be a shipped model ({', '.join(load_pretrained.available())}) or the folder of a model, got {start!r}"
+    )
+
+
+def _of_shared_block(name: str) -> str:
+    """The name in a model of one shared block: ``blocks.7.ffn.0.bias`` is ``blocks.0.ffn.0.bias``."""
+    return re.sub(r"^blocks\.\d+\.", "blocks.0.", name)
 
 
 class _Pretrained:

@@ -17,7 +17,7 @@ from torch.utils.data import DataLoader, Dataset
 from measureflow.measures.priors import Mixtures, paper_test_prior
 from measureflow.models.checkpoints import load_tensors, save_tensors, write_atomically
 from measureflow.models.losses import mixing_w2, snr_scaled_w2
-from measureflow.models.pretrained import build, save_model
+from measureflow.models.pretrained import build, save_model, warm_start
 from measureflow.models.training_config import TrainingConfig, seeded
 
 TEST_SNRS = (15.0, 10.0, 5.0)
@@ -39,6 +39,8 @@ class Training:
         self.fabric = _fabric(devices)
         torch.manual_seed(config.seed)
         self.model = build(config.kind, config.model)
+        if config.start:
+            warm_start(self.model, config.start)
         self.average = {name: t.detach().clone() for name, t in self.model.named_parameters()}
         self.optimiser = torch.optim.AdamW(_groups(self.model, config.weight_decay), lr=1.0, betas=(0.9, 0.99))
         self.done, self.stopping = 0, False

@@ -12,6 +12,7 @@ from pathlib import Path
 import torch
 
 from measureflow.measures.priors import Between, MixturePrior, Mixtures, WholeBetween
+from measureflow.models.pretrained import digest
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,7 @@ class TrainingConfig:
     stages: list[Stage]
     model: dict = field(default_factory=dict)
     data: Data = field(default_factory=Data)
+    start: str = ""  # a shipped model, or the folder of one, whose weights are the first ones where they fit
     seed: int = 0
     weight_decay: float = 0.01
     clip: float = 1.0  # largest norm of the gradient
@@ -88,6 +90,9 @@ class TrainingConfig:
         for name in ("checkpoint_seconds", "evaluate_every", "evaluate_sets", "evaluate_n"):
             decisive.pop(name)
         decisive["data"].pop("workers")
+        decisive.pop("start")
+        if self.start:  # the weights themselves decide, not where they lie
+            decisive["start"] = digest(self.start)
         return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()[:16]
 
 
