@@ -160,3 +160,14 @@ def test_matrices_take_the_precision_of_the_points():
     member = Attention(value=[[2.0, 0.0], [0.0, 2.0]])  # a list becomes single precision
     assert member(normal(4, 2)).dtype == torch.float64
     assert member(normal(4, 2).float()).dtype == torch.float32
+
+
+def test_fused_softmax_passes_gradients_through_means_and_log_density():
+    from measureflow.attention.fused import softmax_means
+
+    generator = torch.Generator().manual_seed(0)
+    q, k, v = (torch.randn(2, 2, n, e, generator=generator, dtype=torch.float64, requires_grad=True) for n, e in ((5, 3), (7, 3), (7, 4)))
+    assert torch.autograd.gradcheck(softmax_means, (q, k, v))
+    means, log_density = softmax_means(q, k, v)
+    torch.testing.assert_close(log_density, torch.logsumexp(q @ k.mT, -1), rtol=0, atol=1e-12)
+    torch.testing.assert_close(means, torch.softmax(q @ k.mT, -1) @ v, rtol=0, atol=1e-12)

@@ -13,6 +13,7 @@ from measureflow.flows import Trajectory
 from measureflow.measures import Empirical, checks
 from measureflow.models.flow_speed import FlowSpeed
 from measureflow.models.heads import CompetingHeads, MeanShiftHeads
+from measureflow.models.losses import LEAST_SNR_DB
 
 
 @dataclass(frozen=True)
@@ -23,11 +24,11 @@ class AnyDimensionConfig:
     n_em: int = 2  # heads in which tokens compete for the data
     n_features: int = 32  # invariant numbers that each token carries
     n_messages: int = 8  # of them, how many each head passes on
-    hidden: int = 64
+    hidden: int = 128
     n_layers: int = 8
     max_flow: float = 8.0  # the flow F predicts lies between 0 and this
-    snr_low: float = 0.0  # range of SNR in dB over which F varies
-    snr_high: float = 18.0
+    snr_low: float = -4.0  # range of SNR in dB over which F varies
+    snr_high: float = 22.0
 
     def __post_init__(self):
         for name in ("n_self", "n_em", "n_features", "hidden", "n_layers"):
@@ -44,8 +45,8 @@ class AnyDimensionFlow(nn.Module):
     Each head s offers a mean m: of the tokens near y_i (mean shift), or of the data that y_i wins against the
     other tokens (an EM step of n atoms). The gates g read features f that see only numbers a rotation cannot
     change, so one set of weights serves every dimension, and the output turns, shifts, scales and permutes with
-    the input. Lengths are in units of the noise, which the SNR gives. With gates set by hand it is EM exactly
-    (`em`). Masses of the data ride along: mass 2 is a row twice.
+    the input. Lengths are in units of the noise, which the SNR gives; a guess of it is enough to start with, for at
+    the end the pooled features say how far the guess was off. With gates set by hand it is EM exactly (`em`). Masses of the data ride along: mass 2 is a row twice.
 
     >>> model = AnyDimensionFlow()
     >>> x = torch.randn(2, 10, 5, generator=torch.Generator().manual_seed(0))
@@ -68,17 +69,37 @@ class AnyDimensionFlow(nn.Module):
         self.update = nn.Sequential(
             nn.LayerNorm(seen), nn.Linear(seen, c.hidden), nn.GELU(), nn.Linear(c.hidden, c.n_features)
         )
+        self.noise = nn.Sequential(
+            nn.LayerNorm(c.n_features), nn.Linear(c.n_features, c.hidden), nn.GELU(), nn.Linear(c.hidden, 2)
+        )
 
     def forward(
-        self, points: Tensor, snr_db: Tensor, *, weights: Tensor | None = None, n_layers: int | None = None
+        self,
+        points: Tensor,
+        snr_db: Tensor,
+        *,
+        exact: bool | Tensor = True,
+        weights: Tensor | None = None,
+        n_layers: int | None = None,
     ) -> Tensor:
-        """Output tokens (B, n, d) for points (B, n, d) and their SNR in dB (B,)."""
-        return self.flow(points, snr_db, weights=weights, n_layers=n_layers)[-1]
+        """Output tokens (B, n, d) for points (B, n, d) and their SNR in dB (B,), ``exact`` or a guess."""
+        return self.flow(points, snr_db, exact=exact, weights=weights, n_layers=n_layers)[-1]
 
-    def flow(
-        self, points: Tensor, snr_db: Tensor, *, weights: Tensor | None = None, n_layers: int | None = None
-    ) -> Trajectory:
+    def flow(self, points: Tensor, snr_db: Tensor, **options) -> Trajectory:
         """The tokens at every layer."""
+        return self.flow_and_noise(points, snr_db, **options)[0]
+
+    def flow_and_noise(
+        self,
+        points: Tensor,
+        snr_db: Tensor,
+        *,
+        exact: bool | Tensor = True,
+        weights: Tensor | None = None,
+        n_layers: int | None = None,
+    ) -> tuple[Trajectory, Tensor]:
+        """The tokens at every layer, and what they say of the noise: by how many dB its variance exceeds the one that
+        ``snr_db`` implies, and the standard error of that, (B, 2)."""
         if points.ndim != 3 or snr_db.shape != points.shape[:1]:
             raise ValueError(
                 f"points must have shape (B, n, d) and snr_db (B,), got {tuple(points.shape)} and {tuple(snr_db.shape)}"
@@ -86,17 +107,20 @@ class AnyDimensionFlow(nn.Module):
         checks.finite("points", points)
         checks.finite("snr_db", snr_db)
         L = n_layers or self.config.n_layers
+        snr_db = snr_db.clamp_min(LEAST_SNR_DB)
         p, centre, unit = _units(points, snr_db, weights)
         h = self.speed(snr_db) / L
         x = y = (points - centre) / unit
         log_p = log_masses(x, p)
-        f = self._first_features(x, snr_db)
-        path, times = [points], [0.0]
+        f = self._first_features(x, snr_db, torch.as_tensor(exact, device=x.device).expand(len(x)))
+        path, times = [points], [torch.zeros_like(h)]
         for _ in range(L):
             y, f = self.layer(x, y, f, p, log_p, h)
             path.append(centre + unit * y)
             times.append(times[-1] + h)
-        return Trajectory(path, times, torch.full_like(snr_db, torch.inf))
+        excess, log_error = self.noise((p[..., None] * f).sum(1)).unbind(-1)
+        noise = torch.stack([10 * excess, log_error.clamp(-5, 3).exp()], -1)
+        return Trajectory(path, times, torch.full_like(snr_db, torch.inf)), noise
 
     def layer(self, x: Tensor, y: Tensor, f: Tensor, p: Tensor, log_p: Tensor, h: Tensor) -> tuple[Tensor, Tensor]:
         """One layer: what the heads offer, how far to go, and what to remember. Lengths are in units of the noise."""
@@ -109,10 +133,10 @@ class AnyDimensionFlow(nn.Module):
         strayed = torch.log1p((y - x).square().mean(-1, keepdim=True))
         return moved, f + self.update(torch.cat([f, pooled, seen_near, seen_won, strayed], -1))
 
-    def _first_features(self, x: Tensor, snr_db: Tensor) -> Tensor:
-        """All tokens begin alike, knowing the SNR and the dimension."""
+    def _first_features(self, x: Tensor, snr_db: Tensor, exact: Tensor) -> Tensor:
+        """All tokens begin alike, knowing the SNR, how far to trust it, and the dimension."""
         B, n, d = x.shape
-        facts = torch.stack([snr_db / 10, torch.full_like(snr_db, math.log(d)), torch.full_like(snr_db, 1.0)], -1)
+        facts = torch.stack([snr_db / 10, torch.full_like(snr_db, math.log(d)), exact.to(snr_db)], -1)
         return self.start(facts)[:, None].expand(B, n, -1)
 
     @classmethod

@@ -1,6 +1,8 @@
 """The two ways a token of `AnyDimensionFlow` looks around: at its neighbours, and at the data it can win.
 
-Each head returns the means it offers, (B, heads, n, d), and the invariant numbers it has seen, (B, n, n_seen).
+Each head returns the means it offers, (B, heads, n, d), and the invariant numbers it has seen, (B, n, n_seen). A
+squared distance is a dot product of lifted vectors, -|a - b|^2/2 = (a, 1) . (b, -|b|^2/2) - |a|^2/2, so the ordinary
+fused attention kernel computes all of it and no matrix is held; clouds are centred, so few digits cancel.
 """
 
 from __future__ import annotations
@@ -9,6 +11,8 @@ import math
 
 import torch
 from torch import Tensor, nn
+
+from measureflow.attention.fused import softmax_means
 
 
 class _Heads(nn.Module):
@@ -26,10 +30,15 @@ class _Heads(nn.Module):
         self.n_heads = n_heads
         self.n_seen = n_heads * (self.n_numbers + n_messages)
 
-    def _passed(self, weights: Tensor, f: Tensor) -> Tensor:
-        """Messages of the attended, (B, n, heads * n_messages)."""
-        values = self.messages(f).unflatten(-1, (self.n_heads, -1)).transpose(1, 2)
-        return (weights @ values).transpose(1, 2).flatten(2)
+    def _looks(self, f: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Precision and bias of each head at each token, (B, heads, n, 1), and its messages (B, heads, n, m)."""
+        precision = torch.exp(-2 * (self.log_width + self.width_change(f)))
+        messages = self.messages(f).unflatten(-1, (self.n_heads, -1)).transpose(1, 2)
+        return _by_head(precision), _by_head(self.bias(f)), messages
+
+    def _report(self, numbers: list[Tensor], messages: Tensor) -> Tensor:
+        """Everything seen, side by side for each token."""
+        return torch.cat([torch.cat(numbers, 1).transpose(1, 2), messages.transpose(1, 2).flatten(2)], -1)
 
 
 class MeanShiftHeads(_Heads):
@@ -41,15 +50,16 @@ class MeanShiftHeads(_Heads):
     n_numbers = 2
 
     def forward(self, y: Tensor, f: Tensor, log_p: Tensor) -> tuple[Tensor, Tensor]:
-        precision = torch.exp(-2 * (self.log_width + self.width_change(f))).transpose(1, 2)  # (B, heads, n)
-        bias = self.bias(f).transpose(1, 2) + log_p[:, None]
-        logits = -0.5 * precision[..., None] * squared_distances(y, y)[:, None] + bias[:, :, None, :]
-        log_density = torch.logsumexp(logits, -1)
-        a = torch.exp(logits - log_density[..., None])
-        means = a @ y[:, None]
-        moved = torch.log1p((means - y[:, None]).square().mean(-1))
-        numbers = torch.cat([log_density / 4, moved], 1).transpose(1, 2)
-        return means, torch.cat([numbers, self._passed(a, f)], -1)
+        d = y.shape[-1]
+        precision, bias, messages = self._looks(f)
+        y = y[:, None].expand(-1, self.n_heads, -1, -1)
+        half = y.square().sum(-1, keepdim=True) / 2
+        queries = torch.cat([precision * y, precision, torch.ones_like(precision)], -1)
+        keys = torch.cat([y, -half, bias + log_p[:, None, :, None]], -1)
+        attended, log_density = softmax_means(queries, keys, torch.cat([y, messages], -1))
+        log_density = log_density - (precision * half).squeeze(-1)
+        means, messages = attended.split([d, messages.shape[-1]], -1)
+        return means, self._report([log_density / 4, _moved(means, y)], messages)
 
 
 class CompetingHeads(_Heads):
@@ -67,23 +77,29 @@ class CompetingHeads(_Heads):
 
     def forward(self, x: Tensor, y: Tensor, f: Tensor, p: Tensor, log_p: Tensor) -> tuple[Tensor, Tensor]:
         d = x.shape[-1]
-        precision = torch.exp(-2 * (self.log_width + self.width_change(f))).transpose(1, 2)  # (B, heads, n)
-        bias = self.bias(f).transpose(1, 2)
-        logits = -0.5 * precision[..., None] * squared_distances(y, x)[:, None] + bias[..., None]
-        fit = torch.logsumexp(logits + log_p[:, None, :, None], -2)  # (B, heads, data): how well each is explained
-        joint = logits - fit[:, :, None] + log_p[:, None, None]  # log(p_j r_ij / p_i), a number even for mass zero
-        log_won = torch.logsumexp(joint, -1)
-        z = torch.exp(joint - log_won[..., None])
-        means = z @ x[:, None]
-        moved = torch.log1p((means - y[:, None]).square().mean(-1))
+        precision, bias, messages = self._looks(f)
+        x, y = (t[:, None].expand(-1, self.n_heads, -1, -1) for t in (x, y))
+        log_p = log_p[:, None, :, None]
+        size = x.square().sum(-1, keepdim=True)
+        own = bias - precision * y.square().sum(-1, keepdim=True) / 2
+        data = torch.cat([x, size, torch.ones_like(size)], -1)
+        tokens = torch.cat([precision * y, -precision / 2, own + log_p], -1)
+        _, fit = softmax_means(data, tokens, tokens)  # (B, heads, data): how well each is explained
+        data = torch.cat([x, size, log_p - fit[..., None]], -1)
+        tokens = torch.cat([precision * y, -precision / 2, torch.ones_like(own)], -1)
+        won, log_won = softmax_means(tokens, data, torch.cat([x, messages], -1))
+        log_won = log_won + own.squeeze(-1)  # log of the mass won over the mass held, a number even for mass zero
+        means, messages = won.split([d, messages.shape[-1]], -1)
         surprise = (fit + d / 2) / math.sqrt(1 + d / 2)  # a datum of a well-placed atom has fit about -d/2
-        numbers = torch.cat([log_won, moved, surprise], 1).transpose(1, 2)
-        return means, torch.cat([numbers, self._passed(z, f)], -1)
+        return means, self._report([log_won, _moved(means, y), surprise], messages)
 
 
-def squared_distances(a: Tensor, b: Tensor) -> Tensor:
-    r"""All :math:`|a_i - b_j|^2`, (B, n, m), by one product; clouds are centred, so few digits cancel."""
-    return ((a * a).sum(-1)[..., :, None] + (b * b).sum(-1)[..., None, :] - 2 * a @ b.mT).clamp_min(0)
+def _moved(means: Tensor, y: Tensor) -> Tensor:
+    return torch.log1p((means - y).square().mean(-1))
+
+
+def _by_head(t: Tensor) -> Tensor:
+    return t.transpose(1, 2)[..., None]
 
 
 def _zero_linear(n_in: int, n_out: int) -> nn.Linear:

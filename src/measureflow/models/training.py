@@ -16,7 +16,7 @@ from torch.utils.data import DataLoader, Dataset
 
 from measureflow.measures.priors import Mixtures, paper_test_prior
 from measureflow.models.checkpoints import load_tensors, save_tensors, write_atomically
-from measureflow.models.losses import mixing_w2, snr_scaled_w2
+from measureflow.models.losses import guessed_snr_loss, mixing_w2, snr_scaled_w2
 from measureflow.models.pretrained import build, save_model, warm_start
 from measureflow.models.training_config import TrainingConfig, seeded
 
@@ -47,6 +47,8 @@ class Training:
         if self.checkpoint.exists():
             self._load()
         self.worker, self.optimiser = self.fabric.setup(self.model, self.optimiser)
+        if config.data.snr_error_db:
+            self.worker.mark_forward_method("flow_and_noise")
 
     def run(self, watch=None) -> nn.Module:
         """Train to the end (or until interrupted), calling ``watch(facts)`` after each step; returns the model."""
@@ -81,8 +83,7 @@ class Training:
         rate = stage.rate_at(within)
         for group in self.optimiser.param_groups:
             group["lr"] = rate
-        mine = _share(mixtures, self.fabric.global_rank, self.fabric.world_size)
-        loss = snr_scaled_w2(self.worker(mine.points, mine.snr_db), mine)
+        loss = self._loss(step, mixtures)
         self.optimiser.zero_grad()
         self.fabric.backward(loss)
         norm = nn.utils.clip_grad_norm_(self.model.parameters(), self.config.clip)
@@ -101,6 +102,16 @@ class Training:
             "gradient": norm.item(),
             "seconds": seconds,
         }
+
+    def _loss(self, step: int, mixtures: Mixtures) -> Tensor:
+        """The loss of this process's part of the batch: together the processes see what one alone would see."""
+        part = slice(self.fabric.global_rank, None, self.fabric.world_size)
+        mine = Mixtures(*(getattr(mixtures, name)[part] for name in mixtures.__dataclass_fields__))
+        if not self.config.data.snr_error_db:
+            return snr_scaled_w2(self.worker(mine.points, mine.snr_db), mine)
+        told, exact = (t[part] for t in self.config.told(step, mixtures.snr_db))
+        path, noise = self.worker.flow_and_noise(mine.points, told, exact=exact)
+        return guessed_snr_loss(path[-1], noise, told, mine)
 
     @torch.no_grad()
     def _update_average(self, step: int) -> None:
@@ -223,14 +234,6 @@ def _groups(model: nn.Module, decay: float) -> list[dict]:
     matrices = [p for p in model.parameters() if p.ndim >= 2]
     vectors = [p for p in model.parameters() if p.ndim < 2]
     return [{"params": matrices, "weight_decay": decay}, {"params": vectors, "weight_decay": 0.0}]
-
-
-def _share(mixtures: Mixtures, rank: int, world: int) -> Mixtures:
-    """This process's part of the batch: together the processes see what one alone would see."""
-    if world == 1:
-        return mixtures
-    fields = (getattr(mixtures, name)[rank::world] for name in mixtures.__dataclass_fields__)
-    return Mixtures(*fields)
 
 
 def _append(path: Path, row: dict) -> None:

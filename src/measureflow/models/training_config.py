@@ -10,8 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import torch
+from torch import Tensor
 
 from measureflow.measures.priors import Between, MixturePrior, Mixtures, WholeBetween
+from measureflow.models.losses import LEAST_SNR_DB
 from measureflow.models.pretrained import digest
 
 
@@ -42,6 +44,7 @@ class Data:
     d: list[int] = field(default_factory=lambda: [2])  # one of these for each step
     components: list[int] = field(default_factory=lambda: [2, 20])  # uniform between these
     snr_db: list[float] = field(default_factory=lambda: [3.0, 15.0])
+    snr_error_db: list[float] = field(default_factory=list)  # told SNRs are off by up to one of these; 0 says exact
     workers: int = 1  # processes that make data ahead of time; 0 makes it in line
 
 
@@ -84,6 +87,13 @@ class TrainingConfig:
         prior = MixturePrior(d, WholeBetween(*self.data.components), Between(*self.data.snr_db))
         return prior.sample(stage.batch, stage.n, generator)
 
+    def told(self, step: int, snr_db: Tensor) -> tuple[Tensor, Tensor]:
+        """The SNR in dB that the model is told at a step, and whether it is told that this is exact."""
+        generator, widths = seeded(self.seed, "told", step), torch.tensor(self.data.snr_error_db)
+        width = widths[torch.randint(len(widths), snr_db.shape, generator=generator)]
+        error = width * (2 * torch.rand(snr_db.shape, generator=generator) - 1)
+        return (snr_db.clamp_min(LEAST_SNR_DB) + error).clamp_min(LEAST_SNR_DB), width == 0
+
     def fingerprint(self) -> str:
         """A digest of all that decides the result; a checkpoint of another config is refused."""
         decisive = dataclasses.asdict(self)
@@ -93,6 +103,8 @@ class TrainingConfig:
         decisive.pop("start")
         if self.start:  # the weights themselves decide, not where they lie
             decisive["start"] = digest(self.start)
+        if not self.data.snr_error_db:
+            decisive["data"].pop("snr_error_db")
         return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()[:16]
 
 
