@@ -96,9 +96,8 @@ def _opened(start: str) -> nn.Module:
         return load_pretrained(start)
     if (Path(start) / "config.json").is_file():
         return load_model(start)
-    raise ValueError(
-        f"start must be a shipped model ({', '.join(load_pretrained.available())}) or the folder of a model, got {start!r}"
-    )
+    shipped = ", ".join(load_pretrained.available())
+    raise ValueError(f"start must be a shipped model ({shipped}) or the folder of a model, got {start!r}")
 
 
 def _of_shared_block(name: str) -> str:
