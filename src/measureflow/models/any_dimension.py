@@ -127,7 +127,7 @@ class AnyDimensionFlow(nn.Module):
         near, seen_near = self.shift(y, f, log_p)
         won, seen_won = self.compete(x, y, f, p, log_p)
         offers = torch.cat([near, won], 1)  # (B, heads, n, d)
-        gates = self.gates(f).transpose(1, 2)  # (B, heads, n)
+        gates = self.gates(f).clamp(-2, 2).transpose(1, 2)  # (B, heads, n)
         moved = y + h[:, None, None] * (gates[..., None] * (offers - y[:, None])).sum(1)
         pooled = (p[..., None] * f).sum(1, keepdim=True).expand_as(f)
         strayed = torch.log1p((y - x).square().mean(-1, keepdim=True))

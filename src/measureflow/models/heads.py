@@ -31,8 +31,11 @@ class _Heads(nn.Module):
         self.n_seen = n_heads * (self.n_numbers + n_messages)
 
     def _looks(self, f: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Precision and bias of each head at each token, (B, heads, n, 1), and its messages (B, heads, n, m)."""
-        precision = torch.exp(-2 * (self.log_width + self.width_change(f)))
+        """Precision and bias of each head at each token, (B, heads, n, 1), and its messages (B, heads, n, m).
+
+        Widths change by a factor of four at most: a wrong guess of the noise may mislead tokens, not hurl them.
+        """
+        precision = torch.exp(-2 * (self.log_width + self.width_change(f).clamp(-1.5, 1.5)))
         messages = self.messages(f).unflatten(-1, (self.n_heads, -1)).transpose(1, 2)
         return _by_head(precision), _by_head(self.bias(f)), messages
 
