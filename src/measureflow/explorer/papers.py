@@ -1,0 +1,65 @@
+"""What `measureflow reproduce` has left in a folder, beside the numbers the papers print."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+TITLES = {
+    "zimin2025": "Zimin 2025: a learned flow onto the mixing measure",
+    "clarkson2025": "Clarkson 2025: transformers that are k-means",
+    "he2025": "He 2025: transformers that are EM",
+    "castin2025": "Castin 2025: the Transformer PDE",
+}
+ROWS = 200  # of a table shown on the page
+
+
+def shelf(results: Path, artefacts: Mapping[str, Sequence[str]]) -> list[dict[str, Any]]:
+    """Every paper with its tables and figures, those made so far with what they show."""
+    names = {paper: list(artefacts.get(paper, ())) for paper in TITLES}
+    return [
+        {"paper": paper, "title": TITLES[paper], "artefacts": [_artefact(results, paper, name) for name in wanted]}
+        for paper, wanted in names.items()
+    ]
+
+
+def _artefact(results: Path, paper: str, name: str) -> dict[str, Any]:
+    folder = results / paper / name
+    findings = folder / "findings.md"
+    title, _, text = findings.read_text(encoding="utf-8").partition("\n") if findings.is_file() else ("", "", "")
+    return {
+        "name": name,
+        "title": title,
+        "findings": text.strip(),
+        "made": findings.is_file(),
+        "pictures": sorted(f"{paper}/{name}/{file.name}" for file in folder.glob("*.png")),
+        "tables": sorted(f"{paper}/{name}/{file.name}" for file in folder.glob("*.csv")),
+        "printed": _printed(paper, name),
+        "command": f"measureflow reproduce {paper} {name} --size tiny",
+    }
+
+
+def _printed(paper: str, name: str) -> list[dict[str, Any]]:
+    file = files("measureflow") / "reproduce" / "published" / f"{paper}.csv"
+    if not file.is_file():
+        return []
+    with file.open(encoding="utf-8") as text:
+        table = pd.read_csv(text)
+    return table[table["table"] == name].drop(columns="table").to_dict("records")
+
+
+def find(results: Path, paper: str, name: str, file: str, ending: str) -> Path | None:
+    """A file of an artefact, or None: names that lead out of the folder of results find nothing."""
+    path = (results / paper / name / file).resolve()
+    inside = path.is_relative_to(results.resolve()) and paper in TITLES
+    return path if inside and path.suffix == ending and path.is_file() else None
+
+
+def table(path: Path) -> dict[str, Any]:
+    """The head of a table, numbers that are missing as None."""
+    frame = pd.read_csv(path, nrows=ROWS)
+    return {"columns": list(frame.columns), "rows": frame.astype(object).where(frame.notna(), None).to_numpy().tolist()}

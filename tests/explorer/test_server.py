@@ -1,0 +1,270 @@
+"""The server answers, refuses with a reason, and stays up."""
+
+import json
+import threading
+import time
+import warnings
+
+import numpy as np
+import pytest
+import torch
+
+import measureflow
+from measureflow.circuits import kmeans_transformer
+from measureflow.explorer import circuit, jobs
+from measureflow.explorer.limits import Limits
+from measureflow.explorer.server import create_app
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # starlette would rather have a client newer than the lock's
+    from fastapi.testclient import TestClient
+
+LOCAL = "http://127.0.0.1"
+
+
+@pytest.fixture
+def client(tmp_path):
+    with TestClient(create_app(results=tmp_path, artefacts={"zimin2025": ["table1"]}), base_url=LOCAL) as client:
+        yield client
+
+
+def test_the_page_is_there_and_sealed(client):
+    answer = client.get("/")
+    assert answer.status_code == 200
+    assert "<title>" in answer.text
+    assert "default-src 'self'" in answer.headers["content-security-policy"]
+    assert "http" not in answer.text.replace("http-equiv", "").replace("http://www.w3.org", "")
+
+
+def test_another_name_for_this_host_is_refused(client):
+    assert client.get("/", headers={"host": "evil.example"}).status_code == 400
+
+
+def test_models_and_examples(client):
+    for model in client.get("/api/models").json():
+        assert client.get(f"/models/{model['name']}.onnx").status_code == 200
+    for example in client.get("/api/examples").json():
+        assert client.get(f"/api/examples/{example['name']}").text.count("\n") > 100
+    assert client.get("/api/examples/nothing").status_code == 404
+
+
+def test_the_users_own_table_comes_first(tmp_path):
+    file = tmp_path / "mine.csv"
+    file.write_text("x,y\n1,2\n3,4\n")
+    with TestClient(create_app(file), base_url=LOCAL) as client:
+        assert client.get("/api/examples").json()[0] == {"name": "own", "title": "mine.csv"}
+        assert client.get("/api/examples/own").text == file.read_text()
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("/../server.py", "/%2e%2e/server.py", "/..%2f..%2fcli.py", "/models/..%5c..%5cserver.py", "//etc/passwd"),
+        *("/api/papers/..%2f..%2f/x/secret.png", "/api/papers/zimin2025/..%2f..%2f/secret.csv"),
+        *("/api/papers/zimin2025/%2e%2e/secret.csv", "/api/examples/..%2fserver.py"),
+    ],
+)
+def test_no_path_leads_out(client, path, tmp_path):
+    (tmp_path.parent / "secret.csv").write_text("a\n1\n")
+    (tmp_path / "zimin2025").mkdir()
+    answer = client.get(path)
+    assert answer.status_code in (400, 404)
+
+
+# fitting ------------------------------------------------------------------------------------------------------
+
+
+def two_blobs(n: int = 120) -> np.ndarray:
+    noise = np.random.default_rng(0).normal(size=(n, 2))
+    return noise + np.where(np.arange(n)[:, None] % 2, 12.0, 0.0)
+
+
+def csv(values: np.ndarray) -> bytes:
+    return b"x,y\n" + b"".join(b"%f,%f\n" % tuple(row) for row in values)
+
+
+def test_fit_finds_the_clusters_or_says_why_not(client):
+    values = two_blobs()
+    for body, kind in ((csv(values), "text/csv"), (json.dumps({"points": values.tolist()}), "application/json")):
+        answer = client.post("/api/fit", content=body, headers={"content-type": kind})
+        if "FlowMixture" not in dir(measureflow):
+            assert answer.status_code == 503
+            assert "FlowMixture" in answer.json()["detail"]
+            continue
+        report = answer.json()
+        assert answer.status_code == 200
+        assert report["n_clusters"] == len(report["weights"]) == len(report["cluster_centers"])
+        assert len(report["labels"]) == len(values)
+        labels = np.array(report["labels"])
+        assert len(set(labels[::2])) == len(set(labels[1::2])) == 1
+        assert labels[0] != labels[1]
+
+
+def test_a_body_too_large_is_413_declared_or_not():
+    def stream():
+        for _ in range(20):
+            yield b"1,2\n" * 1000
+
+    with TestClient(create_app(limits=Limits(body=10_000)), base_url=LOCAL) as client:
+        for body in (b"1" * 10_001, stream()):
+            answer = client.post("/api/fit", content=body, headers={"content-type": "text/csv"})
+            assert answer.status_code == 413
+            assert "MB" in answer.json()["detail"]
+
+
+@pytest.mark.skipif("FlowMixture" not in dir(measureflow), reason="needs the estimator")
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [
+        (b"\xff\xfe\x00", "text/csv"),
+        (b"a,b\nx,y\nz,w\n", "text/csv"),
+        (b"{", "application/json"),
+        (b'{"points": [[1, 2], [3]]}', "application/json"),
+        (b'{"points": [[1, 2], [3, 4], [5, 6]], "n_clusters": "many"}', "application/json"),
+    ],
+)
+def test_a_bad_table_is_422_with_a_reason(client, body, kind):
+    answer = client.post("/api/fit", content=body, headers={"content-type": kind})
+    assert answer.status_code == 422
+    assert len(answer.json()["detail"]) > 10
+
+
+# simulations --------------------------------------------------------------------------------------------------
+
+
+def finished(client, job: dict) -> dict:
+    deadline = time.monotonic() + 60
+    while job["state"] in ("waiting", "running") and time.monotonic() < deadline:
+        time.sleep(0.02)
+        job = client.get(f"/api/simulate/{job['id']}").json()
+    return job
+
+
+def test_a_simulation_runs_to_its_end(client):
+    answer = client.post(
+        "/api/simulate", json={"attention": "l2", "n": 50, "layers": 4, "time": 1.0, "V": [[-1, 0], [0, -1]]}
+    )
+    assert answer.status_code == 202
+    job = finished(client, answer.json())
+    assert job["state"] == "done"
+    assert job["progress"] == 1
+    points = np.array(job["result"]["points"])
+    assert points.shape == (5, 50, 2)
+    assert job["result"]["times"] == [0, 0.25, 0.5, 0.75, 1]
+    assert job["result"]["entropy"][-1] < job["result"]["entropy"][0]  # V = -I draws the tokens together
+
+
+def test_a_gaussian_that_blows_up_has_a_time(client):
+    asked = {"attention": "linear", "gaussian": True, "time": 10.0}
+    result = finished(client, client.post("/api/simulate", json=asked).json())["result"]
+    assert result["divergence"] == "finite time"
+    assert result["blow_up_time"] == pytest.approx(0.5, abs=1e-4)  # S' = 2 S^2 from S = I
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [b"{", b"[]", b'{"attention": "magic"}', b'{"n": 10000000}', b'{"time": -1}', b'{"colour": 1}', b'{"time": NaN}'],
+)
+def test_a_bad_simulation_is_422_with_a_reason(client, asked):
+    answer = client.post("/api/simulate", content=asked, headers={"content-type": "application/json"})
+    assert answer.status_code == 422
+    assert isinstance(answer.json()["detail"], str)
+
+
+def test_a_simulation_that_cannot_be_says_so(client):
+    job = finished(client, client.post("/api/simulate", json={"V": [[1.0]], "n": 10}).json())
+    assert job["state"] == "failed"
+    assert "V must have shape" in job["reason"]
+
+
+def test_simulations_are_cancelled_and_bounded(monkeypatch):
+    entered = threading.Event()
+
+    def endless(asked, tell):
+        entered.set()
+        while True:
+            tell(0.5)
+            time.sleep(0.001)
+
+    monkeypatch.setattr(jobs, "simulated", endless)
+    with TestClient(create_app(limits=Limits(running=1, waiting=1)), base_url=LOCAL) as client:
+        first, second = (client.post("/api/simulate", json={}).json() for _ in range(2))
+        refused = client.post("/api/simulate", json={})
+        assert refused.status_code == 503
+        assert int(refused.headers["retry-after"]) > 0
+        assert entered.wait(10)
+        for job in (first, second):
+            client.delete(f"/api/simulate/{job['id']}")
+            assert finished(client, job)["state"] == "cancelled"
+        assert client.post("/api/simulate", json={}).status_code == 202
+        assert client.get("/api/simulate/unknown").status_code == 404
+
+
+def test_a_crowd_is_refused_not_queued():
+    app = create_app(limits=Limits(requests=0))
+    with TestClient(app, base_url=LOCAL) as client:
+        answer = client.get("/api/models")
+        assert answer.status_code == 503
+        assert "retry-after" in answer.headers
+
+
+def test_a_full_gate_is_503():
+    with TestClient(create_app(limits=Limits(running=1, waiting=-1)), base_url=LOCAL) as client:
+        answer = client.get("/api/circuit")
+        assert answer.status_code == 503
+        assert "retry-after" in answer.headers
+
+
+# circuits -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("algorithm", circuit.ALGORITHMS)
+def test_every_circuit_comes_apart(client, algorithm):
+    parts = client.get("/api/circuit", params={"algorithm": algorithm, "layers": 2}).json()
+    for step in parts["steps"]:
+        assert np.allclose(np.sum(step["attention"]["enc_ca"], -1), 1)
+        assert set(step["attention"]) == set(parts["heads"])
+    assert parts["steps"][1]["before"] == parts["steps"][0]["after"]
+
+
+def test_the_parts_add_up_to_the_transformer():
+    parts = circuit.take_apart("lloyd", 3, 24, 5, 1)
+    at = slice(*parts["slots"]["point"])
+    points, tokens = (
+        torch.tensor(x, dtype=torch.float64) for x in (parts["points"], parts["steps"][0]["before"]["centres"])
+    )
+    trace = kmeans_transformer(2, 3, n_layers=5).trace(points, tokens[:, at])
+    for step, iteration in zip(parts["steps"], trace, strict=True):
+        centres = np.array(step["after"]["centres"])[:, at]
+        assert np.abs(centres - iteration.centers.numpy()).max() < 1e-12
+
+
+@pytest.mark.parametrize("asked", [{"algorithm": "magic"}, {"k": 0}, {"n": 10**6}, {"k": 8, "n": 4}, {"seed": "x"}])
+def test_a_circuit_that_cannot_be_is_422(client, asked):
+    assert client.get("/api/circuit", params=asked).status_code == 422
+
+
+# papers -------------------------------------------------------------------------------------------------------
+
+
+def test_printed_numbers_without_results_and_the_command_that_makes_them(client):
+    zimin = client.get("/api/papers").json()[0]
+    (table1,) = zimin["artefacts"]
+    assert not table1["made"]
+    assert table1["command"] == "measureflow reproduce zimin2025 table1 --size tiny"
+    assert {"data": "High SNR", "column": "K-means", "value": 0.0441} in table1["printed"]
+
+
+def test_results_in_the_folder_are_shown(client, tmp_path):
+    folder = tmp_path / "zimin2025" / "table1"
+    folder.mkdir(parents=True)
+    (folder / "findings.md").write_text("Zimin 2025, Table 1\n\nAll is well.\n")
+    (folder / "cells.csv").write_text("column,ours\nK-means,0.1\nNo flow,\n")
+    (folder / "table1.png").write_bytes(b"\x89PNG")
+    (table1,) = client.get("/api/papers").json()[0]["artefacts"]
+    assert table1["made"]
+    assert table1["title"] == "Zimin 2025, Table 1"
+    assert table1["findings"] == "All is well."
+    assert client.get(f"/api/papers/{table1['pictures'][0]}").content == b"\x89PNG"
+    shown = client.get(f"/api/papers/{table1['tables'][0]}").json()
+    assert shown == {"columns": ["column", "ours"], "rows": [["K-means", 0.1], ["No flow", None]]}
