@@ -1,7 +1,7 @@
 """A training step of the `cpu` recipe against the same model written plainly in PyTorch, its loss a loop of POT.
 
 Both start from the same weights and see the same sets, and their losses agree. Times are processor seconds of one
-thread, which a busy machine disturbs little. Memory is the growth of a fresh process from after its imports to its peak.
+thread, which a busy machine disturbs little. Memory is the growth of a fresh process over one step.
 """
 
 import subprocess
@@ -195,6 +195,4 @@ if __name__ == "__main__":
         report_memory(sys.argv[2], int(sys.argv[3]))
     else:
         for found in rows():
-            print(
-                f"{found['name']:50} {found['ours_s']:8.3g} {found['peer_s']:8.3g} {found['ratio']:6.2f} {found['note']}"
-            )
+            print(f"{found['name']:50} {found['ratio']:6.2f} (target {found['target']}) {found['note']}")
