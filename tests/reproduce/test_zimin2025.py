@@ -1,6 +1,7 @@
 """Every table and figure of Zimin 2025 runs at its tiny size and says something."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
@@ -9,7 +10,7 @@ from measureflow.models import load_pretrained
 from measureflow.reproduce import artefacts, reproduce
 from measureflow.reproduce.opponents import em_with_bic, kmeans, shared_variance_em
 from measureflow.reproduce.zimin2025.contestants import BASE
-from measureflow.reproduce.zimin2025.tables import TABLES_BY_NAME, _printed
+from measureflow.reproduce.zimin2025.tables import DEPTHS, TABLES_BY_NAME, _orderings, printed
 
 MADE = [name for name in artefacts("zimin2025") if name != "theorem2.1"]
 
@@ -32,9 +33,26 @@ def test_printed_numbers_are_all_there():
     for name, table in TABLES_BY_NAME.items():
         columns = {f"{c.name}, n={n}" for c in table.columns for n in (100, 500, 1000, 2000)}
         expected = columns if table.all_sizes else {c.name for c in table.columns}
-        printed = _printed(name)
-        assert set(printed["column"]) == expected
-        assert len(printed) == 3 * len(expected)
+        numbers = printed(name)
+        assert set(numbers["column"]) == expected
+        assert len(numbers) == 3 * len(expected)
+
+
+def test_orderings_are_counted_pair_by_pair():
+    cells = pd.DataFrame(
+        [("High", "a", 1.0, 0.1), ("High", "b", 3.0, 0.2), ("High", "c", 2.0, 0.3), ("High", "d", np.nan, 0.4)],
+        columns=["data", "column", "ours", "printed"],
+    ).assign(n=1000)
+    assert _orderings(cells) == (
+        "Of the 3 orderings of two columns that the paper prints, 2 hold; not: b below c (High)."
+    )
+
+
+def test_scores_of_other_weights_are_not_taken_for_these(monkeypatch):
+    model = DEPTHS[1]
+    before = model.key
+    monkeypatch.setattr("measureflow.reproduce.zimin2025.contestants.digest", lambda _: "others")
+    assert model.key != before
 
 
 def test_base_weights_ship():

@@ -2,7 +2,7 @@
 
 TABLES = tuple(f"table{i}" for i in range(1, 12))
 ARTEFACTS: tuple[str, ...] = (
-    "theorem2.1", *TABLES,
+    "theorem2.1", "targets", *TABLES,
     "fig1", "fig2", "fig4", "fig6", "fig7", "fig8", "fig9", "fig10", "fig11",
 )  # fmt: skip
 

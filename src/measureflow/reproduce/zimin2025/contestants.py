@@ -14,6 +14,7 @@ from measureflow.measures import Empirical
 from measureflow.measures.priors import Mixtures
 from measureflow.measures.transport import wasserstein2
 from measureflow.models import load_pretrained
+from measureflow.models.pretrained import digest
 from measureflow.reproduce.opponents import Found, em_with_bic, kmeans, shared_variance_em
 
 
@@ -36,6 +37,11 @@ class Classical:
         """Opponents need no training."""
         return True
 
+    @property
+    def key(self) -> str:
+        """What its scores are kept under."""
+        return self.name
+
 
 @dataclass(frozen=True)
 class Learned:
@@ -51,6 +57,11 @@ class Learned:
     def available(self) -> bool:
         """Whether the weights ship."""
         return self.weights in load_pretrained.available()
+
+    @property
+    def key(self) -> str:
+        """What its scores are kept under: other weights have other scores."""
+        return f"{self.name} {digest(self.weights)}"
 
     @torch.no_grad()
     def answers(self, mixtures: Mixtures, seed: int) -> list[Empirical]:

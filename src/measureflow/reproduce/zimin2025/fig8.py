@@ -50,4 +50,8 @@ def findings(tables: dict[str, pd.DataFrame]) -> str:
             f"{layers} layers: total flow {ends.iloc[0]:.2f} at 3 dB and {ends.iloc[1]:.2f} at 15 dB, "
             f"{'falling throughout' if falls else 'not monotone'}."
         )
+    total = tables["flow"].pivot(index="snr_db", columns="layers", values="total")
+    if total.shape[1] > 1:
+        spread = ((total.max(axis=1) - total.min(axis=1)) / total.mean(axis=1)).max()
+        words.append(f"Between depths it differs by at most {spread:.0%}.")
     return "The paper finds a total flow that falls with the SNR and hardly depends on the depth. " + " ".join(words)

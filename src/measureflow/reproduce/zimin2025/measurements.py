@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from io import BytesIO
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ import pandas as pd
 from tqdm import tqdm
 
 from measureflow.measures.priors import paper_test_prior
+from measureflow.models.checkpoints import write_atomically
 from measureflow.models.training_config import seeded
 from measureflow.reproduce.zimin2025.contestants import Classical, Learned, score
 
@@ -30,7 +32,7 @@ def measure(contestants, levels: dict[str, float], sizes: tuple[int, ...], sets:
 
 
 def _scores(contestant: Classical | Learned, snr_db: float, n: int, sets: int, cache: Path) -> np.ndarray:
-    name = "".join(c if c.isalnum() else "-" for c in contestant.name)
+    name = "".join(c if c.isalnum() else "-" for c in contestant.key)
     path = cache / f"{name}_{snr_db:g}db_n{n}.npy"
     done = np.load(path, allow_pickle=False) if path.exists() else np.empty(0)
     prior = paper_test_prior(snr_db)
@@ -39,13 +41,20 @@ def _scores(contestant: Classical | Learned, snr_db: float, n: int, sets: int, c
         count = min(CHUNK, sets - start)
         mixtures = prior.sample(count, n, seeded(SEED, "tables", snr_db, n, start))
         done = np.concatenate([done, score(contestant, mixtures, seed=start)])
-        np.save(path, done)
+        _keep(path, done)
     return done[:sets]
 
 
+def _keep(path: Path, scores: np.ndarray) -> None:
+    content = BytesIO()
+    np.save(content, scores)
+    write_atomically(path, content.getvalue())
+
+
 def summary(scores: pd.DataFrame, by: list[str]) -> pd.DataFrame:
-    """Mean W2 squared with its standard error, and mean log W2 squared, over the sets."""
+    """Means of W2 squared and of its logarithm over the sets, with their standard errors."""
     groups = scores.assign(log_w2=np.log(scores["w2"].clip(lower=1e-300))).groupby(by, sort=False)
     return groups.agg(
-        w2=("w2", "mean"), w2_error=("w2", "sem"), log_w2=("log_w2", "mean"), sets=("w2", "size")
-    ).reset_index()
+        w2=("w2", "mean"), w2_error=("w2", "sem"), log_w2=("log_w2", "mean"), log_w2_error=("log_w2", "sem"),
+        sets=("w2", "size"),
+    ).reset_index()  # fmt: skip

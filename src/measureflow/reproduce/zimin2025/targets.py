@@ -1,0 +1,54 @@
+"""The 16-layer uniform model, told the true SNR, on enough test sets to compare it with the printed row."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+
+from measureflow.reproduce.zimin2025.measurements import LEVELS, POINTS, measure, summary
+from measureflow.reproduce.zimin2025.tables import DEPTHS, printed
+
+TITLE = "Zimin 2025, the 16-layer row of Table 2 on five hundred sets"
+SETS = {"tiny": 2, "small": 500, "paper": 2000}
+TARGETS = {"High SNR": 0.0020, "Moderate SNR": 0.0100, "Low SNR": 0.0480}  # for training on processors
+MODEL = next(column for column in DEPTHS if column.name == "16 layers")
+
+
+def compute(size: str, cache: Path) -> dict[str, pd.DataFrame]:
+    """Mean W2 squared with its standard error, the target and the printed number."""
+    shared = cache.parents[2] / "scores" / size
+    shared.mkdir(parents=True, exist_ok=True)
+    ours = summary(measure((MODEL,), LEVELS, (POINTS[size],), SETS[size], shared), ["column", "data"])
+    table = ours.merge(printed("table2"), on=["data", "column"])
+    table["target"] = table["data"].map(TARGETS)
+    return {"targets": table[["data", "w2", "w2_error", "sets", "target", "printed"]]}
+
+
+def render(tables: dict[str, pd.DataFrame]) -> dict:
+    """Bars with two standard errors, the target and the printed number as lines across them."""
+    import matplotlib.pyplot as plt
+
+    table = tables["targets"]
+    figure, panels = plt.subplots(1, len(table), figsize=(2.6 * len(table), 3), layout="constrained")
+    for axis, row in zip(panels, table.itertuples(), strict=True):
+        axis.bar([0], row.w2, yerr=2 * row.w2_error, width=0.5, color="#1f6feb", capsize=4, label="ours")
+        axis.axhline(row.target, color="#d98032", linestyle="--", label="target")
+        axis.axhline(row.printed, color="0.4", linestyle=":", label="printed")
+        axis.set(
+            title=row.data, xticks=[], xlim=(-0.6, 0.6), ylim=(0, 1.15 * max(row.w2 + 2 * row.w2_error, row.target))
+        )
+        axis.spines[["top", "right"]].set_visible(False)
+    panels[0].set_ylabel("W2 squared")
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False)
+    return {"targets": figure}
+
+
+def findings(tables: dict[str, pd.DataFrame]) -> str:
+    """Which targets are met."""
+    words = [
+        f"{row.data}: {row.w2:.4f} +- {row.w2_error:.4f} over {row.sets} sets, printed {row.printed:.4f}, "
+        f"target {row.target:.4f} {'met' if row.w2 <= row.target else 'not met'}."
+        for row in tables["targets"].itertuples()
+    ]
+    return " ".join(words)
