@@ -26,14 +26,13 @@ def render(tables):
     figure, (left, right) = plt.subplots(1, 2, figsize=(8, 3.2))
     for name, part in table.groupby("context"):
         left.plot(range(1, 5), part[QUARTERS].mean(), "o-", label=name)
-        right.bar(name, part["ARI"].mean(), yerr=part["ARI"].std(ddof=0))
+        right.bar(name, part["ARI"].mean(), yerr=part["ARI"].std(ddof=0), width=0.6)
     right.axhline(table["spectral ARI"].mean(), color="k", ls=":", label="spectral start alone")
     right.axhline(table["Lloyd ARI"].mean(), color="k", ls="--", label="Lloyd")
-    left.set_xlabel("quarter of training")
-    left.set_ylabel("mean loss")
-    right.set_ylabel("ARI")
+    left.set(xlabel="quarter of training", ylabel="mean loss", xticks=range(1, 5))
+    right.set(ylabel="ARI", ylim=(0, 1.25), yticks=[0, 0.2, 0.4, 0.6, 0.8, 1.0])
     for ax in (left, right):
-        ax.legend(frameon=False, fontsize=8)
+        ax.legend(frameon=False, fontsize=8, loc="upper right")
     figure.tight_layout()
     return {"context": figure}
 

@@ -13,11 +13,12 @@ TITLE = "He 2025, experiment 1: minimum distance, and how long to train"
 def compute(size, cache):
     """The sweep of Figure 1, and one setting trained by two recipes: He's 300 steps, and the one found here."""
     plan = sizes.SIZES[size]
-    recipes = {"printed": (plan.printed, {"layer_norm": False}), "found": (plan.found, {})}
-    settings = [Setting(sizes.by_distance(30), recipe, 0, plan.n_test, model) for recipe, model in recipes.values()]
+    runs = [("printed", plan.printed, 0, {"layer_norm": False})]
+    runs += [("found", plan.found, seed, {}) for seed in range(plan.found_seeds)]
+    settings = [Setting(sizes.by_distance(30), recipe, seed, plan.n_test, model) for _, recipe, seed, model in runs]
     table = measured(settings, cache, "recipes at distance 30")
-    table.insert(0, "recipe", list(recipes))
-    table["steps"] = [recipe.n_steps for recipe, _ in recipes.values()]
+    table.insert(0, "recipe", [name for name, *_ in runs])
+    table["steps"] = [recipe.n_steps for _, recipe, *_ in runs]
     return {"sweep": swept(DISTANCE, size, cache), "recipes": table}
 
 
@@ -36,9 +37,11 @@ def crossing(sweep: pd.DataFrame, level: float = 0.5) -> float:
 def render(tables):
     """The sweep, with the two recipes marked at distance 30."""
     figure = draw([tables["sweep"]], "minimum distance")
+    recipes = tables["recipes"].groupby("recipe", sort=False)
     for score, ax in zip(("ARI", "NMI", "loss"), figure.axes, strict=True):
-        for (_, row), marker in zip(tables["recipes"].iterrows(), ("v", "*"), strict=True):
-            ax.plot(30, row[score], marker, color="C2", ms=9, label=f"{row['recipe']} recipe, {row['steps']} steps")
+        for (name, part), marker in zip(recipes, ("v", "*"), strict=True):
+            label = f"{name} recipe, {part['steps'].iloc[0]} steps"
+            ax.plot([30] * len(part), part[score], marker, color="C2", ms=9, ls="none", label=label)
     legend_below(figure)
     return {"separation": figure}
 
@@ -52,8 +55,9 @@ def findings(tables):
         else f"crossed at distance {at:.1f}, {at / 5:.1f} standard deviations"
     )
     rows = [
-        f"{row['recipe']} recipe ({row['steps']} steps, {row['seconds']:.0f} s): ARI {row['ARI']:.3f}, "
-        f"Lloyd {row['Lloyd ARI']:.3f}"
-        for _, row in tables["recipes"].iterrows()
+        f"{name} recipe ({part['steps'].iloc[0]} steps, {part['seconds'].mean():.0f} s a seed): ARI "
+        + ", ".join(f"{ari:.3f}" for ari in part["ARI"])
+        + f", Lloyd {part['Lloyd ARI'].iloc[0]:.3f}"
+        for name, part in tables["recipes"].groupby("recipe", sort=False)
     ]
     return f"ARI one half is {where}. At distance 30, {'; '.join(rows)}. " + sentence(tables["sweep"])

@@ -12,12 +12,13 @@ QUICK = Recipe(n_steps=300, batch=64, learning_rate=6e-3, decay=None, warm_up=30
 
 @dataclass(frozen=True)
 class Size:
-    """The figures train by ``recipe``; the acceptance setting also by ``printed`` and by ``found``."""
+    """The figures train by ``recipe``; one setting also by ``printed``, and by ``found`` from ``found_seeds`` seeds."""
 
     recipe: Recipe
     printed: Recipe
     found: Recipe
     seeds: int
+    found_seeds: int
     n_test: int
     layers: tuple[int, ...]
 
@@ -27,9 +28,9 @@ def _steps(n: int, recipe: Recipe, **changes) -> Recipe:
 
 
 SIZES = {
-    "tiny": Size(_steps(2, QUICK, batch=4), _steps(2, PRINTED, batch=4), _steps(4, FOUND, batch=4), 2, 16, (1, 2)),
-    "small": Size(QUICK, PRINTED, FOUND, 2, 512, (1, 3, 6)),
-    "paper": Size(_steps(300, PRINTED, batch=64), PRINTED, FOUND, 10, 512, tuple(range(3, 21))),
+    "tiny": Size(_steps(2, QUICK, batch=4), _steps(2, PRINTED, batch=4), _steps(4, FOUND, batch=4), 2, 2, 16, (1, 2)),
+    "small": Size(QUICK, PRINTED, FOUND, 2, 3, 512, (1, 3, 6)),
+    "paper": Size(_steps(300, PRINTED, batch=64), PRINTED, FOUND, 10, 10, 512, tuple(range(3, 21))),
 }
 
 DISTANCE = {"tiny": (5, 50), "small": (5, 10, 20, 30, 50), "paper": tuple(range(5, 55, 5))}
