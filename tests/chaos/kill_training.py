@@ -1,8 +1,9 @@
 """Kill a training run without warning, again and again, and check that it ends as if nothing had happened.
 
-Run by ``make chaos``: starts `measureflow train configs/tiny.toml --resume`, sends SIGKILL at a random moment,
-starts it again, until ``--kills`` kills have landed; then lets it finish and compares every tensor of the last
-checkpoint with that of an uninterrupted run.
+Run by ``make chaos``: starts `measureflow train ... --resume`, sends SIGKILL at a random moment, starts it again, until
+``--kills`` kills have landed; then lets it finish and compares every tensor of the last checkpoint with that of an
+uninterrupted run. Three kills in ten land while the run starts; the others wait until it has gone on by a random number
+of steps, so that they land in training however slow the machine is.
 """
 
 import argparse
@@ -50,6 +51,17 @@ def steps_done(folder: Path) -> int:
     return load_tensors(path)[1]["done"] if path.exists() else 0
 
 
+def wait_for_a_moment(process: subprocess.Popen, folder: Path, dice: random.Random) -> None:
+    """Return while the run starts, or when it has taken up to twenty steps more and is somewhere within the next."""
+    if dice.random() < 0.3:
+        time.sleep(dice.uniform(0.0, 3.0))
+        return
+    goal = steps_done(folder) + dice.randint(1, 20)
+    while steps_done(folder) < goal and process.poll() is None:
+        time.sleep(0.005)
+    time.sleep(dice.uniform(0.0, 0.03))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--kills", type=int, default=50)
@@ -62,21 +74,19 @@ def main() -> None:
         config = home / "config.toml"
         config.write_text(CONFIG.format(steps=arguments.steps))
         assert start(config, home / "whole").wait() == 0
-        kills, broken = 0, home / "broken"
-        while kills < arguments.kills:
+        broken = home / "broken"
+        for kill in range(1, arguments.kills + 1):
             process = start(config, broken)
-            early = dice.random() < 0.3  # sometimes while it starts, mostly while it trains
-            time.sleep(dice.uniform(0.0, 1.0) + (0.0 if early else 4.0))
+            wait_for_a_moment(process, broken, dice)
             if process.poll() is not None:
-                raise SystemExit(f"the run ended after {kills} kills, by itself: raise --steps")
+                raise SystemExit(f"the run ended before kill {kill}, by itself: raise --steps")
             process.send_signal(signal.SIGKILL)
             process.wait()
-            kills += 1
-            print(f"kill {kills:2d}: checkpoint at step {steps_done(broken)}", flush=True)
+            print(f"kill {kill:2d}: checkpoint at step {steps_done(broken)}", flush=True)
         assert start(config, broken).wait() == 0
         one, two = (load_tensors(home / name / "checkpoint.safetensors")[0] for name in ("whole", "broken"))
     different = [name for name in one if not torch.equal(one[name], two[name])]
-    print(f"{kills} kills; {len(one)} tensors compared, {len(different)} differ")
+    print(f"{arguments.kills} kills; {len(one)} tensors compared, {len(different)} differ")
     raise SystemExit(1 if different or one.keys() != two.keys() else 0)
 
 
