@@ -89,6 +89,7 @@ class Crowd:
 HEADERS = [
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
+    (b"cache-control", b"no-cache"),  # keep, but ask first whether it is still the same
     (b"cross-origin-resource-policy", b"same-origin"),
     (
         b"content-security-policy",

@@ -49,7 +49,7 @@ def _printed(paper: str, name: str) -> list[dict[str, Any]]:
         return []
     with file.open(encoding="utf-8") as text:
         table = pd.read_csv(text)
-    return table[table["table"] == name].drop(columns="table").to_dict("records")
+    return table.query("table == @name").drop(columns="table").to_dict("records")
 
 
 def find(results: Path, paper: str, name: str, file: str, ending: str) -> Path | None:

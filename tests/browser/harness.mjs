@@ -1,0 +1,62 @@
+// A server of our own and a headless Chromium in front of it; every test gets a fresh page that is watched.
+import { spawn } from "node:child_process";
+import { existsSync, mkdirSync } from "node:fs";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+export const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+export const SHOTS = join(ROOT, "out", "screenshots");
+const { chromium } = createRequire(join(ROOT, "web", "package.json"))("playwright-core");
+
+const FLAGS = [
+  "--no-sandbox",
+  "--disable-gpu",
+  "--disable-quic",
+  "--no-first-run",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync",
+];
+
+/** `measureflow explore` on a free port; its address and how to end it. */
+export async function serve(...args) {
+  const python = existsSync(join(ROOT, ".venv/bin/python")) ? join(ROOT, ".venv/bin/python") : "python3";
+  const server = spawn(python, ["-m", "measureflow.cli", "explore", "--no-browser", ...args], { cwd: ROOT });
+  let said = "";
+  server.stderr.on("data", (text) => (said += text));
+  const address = await new Promise((resolve, reject) => {
+    server.stdout.on("data", (text) => {
+      said += text;
+      const found = /http:\/\/127\.0\.0\.1:\d+/.exec(said);
+      if (found) resolve(found[0]);
+    });
+    server.on("exit", () => reject(new Error(`the server did not start: ${said}`)));
+    setTimeout(() => reject(new Error(`the server did not start within 120 s: ${said}`)), 120_000).unref();
+  });
+  return { address, close: () => server.kill("SIGINT") };
+}
+
+export async function browse() {
+  const executablePath = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find(existsSync);
+  if (!executablePath) throw new Error("there is no Chromium: apt-get install chromium");
+  mkdirSync(SHOTS, { recursive: true });
+  const browser = await chromium.launch({ executablePath, headless: true, args: FLAGS });
+  return browser; // with a new profile in a temporary folder, as playwright always does
+}
+
+/** A page of a given size and theme that remembers every error and every request to another host. */
+export async function open(browser, address, { width = 1280, height = 900, dark = false } = {}) {
+  const colorScheme = dark ? "dark" : "light";
+  const context = await browser.newContext({ viewport: { width, height }, colorScheme, acceptDownloads: true });
+  const page = await context.newPage();
+  page.setDefaultTimeout(60_000);
+  const faults = [];
+  page.on("console", (message) => ["error", "warning"].includes(message.type()) && faults.push(`console: ${message.text()}`));
+  page.on("pageerror", (error) => faults.push(`error: ${error.message}`));
+  context.on("request", (request) => {
+    const ours = [address, "blob:", "data:"].some((start) => request.url().startsWith(start));
+    if (!ours) faults.push(`request to ${request.url()}`);
+  });
+  return { page, faults, close: () => context.close() };
+}

@@ -1,0 +1,260 @@
+/** Canvases that follow their size and the theme: scatter plots, curves, matrices. */
+import { h } from "./dom";
+import { clusterColour, colours, onTheme } from "./theme";
+
+export type Paint = (c: CanvasRenderingContext2D, width: number, height: number) => void;
+
+export interface Picture {
+  element: HTMLCanvasElement;
+  redraw: () => void;
+  close: () => void;
+}
+
+const FONT = "ui-sans-serif, system-ui, sans-serif";
+
+/** A canvas that paints itself whenever it must. `height` is CSS pixels for its width. */
+export function picture(label: string, height: (width: number) => number, paint: Paint): Picture {
+  const element = h("canvas", { role: "img", "aria-label": label });
+  let queued = 0;
+  const draw = () => {
+    queued = 0;
+    const width = element.clientWidth;
+    if (!width) return;
+    const tall = Math.round(height(width));
+    const ratio = Math.min(3, devicePixelRatio || 1);
+    if (element.width !== Math.round(width * ratio) || element.height !== Math.round(tall * ratio)) {
+      element.width = Math.round(width * ratio);
+      element.height = Math.round(tall * ratio);
+      element.style.height = `${tall}px`;
+    }
+    const c = element.getContext("2d")!;
+    c.setTransform(ratio, 0, 0, ratio, 0, 0);
+    c.clearRect(0, 0, width, tall);
+    c.font = `12px ${FONT}`;
+    paint(c, width, tall);
+  };
+  const redraw = () => {
+    queued ||= requestAnimationFrame(draw);
+  };
+  const watch = new ResizeObserver(redraw);
+  watch.observe(element);
+  const offTheme = onTheme(redraw);
+  const close = () => {
+    watch.disconnect();
+    offTheme();
+    cancelAnimationFrame(queued);
+  };
+  return { element, redraw, close };
+}
+
+export interface Box {
+  x0: number;
+  x1: number;
+  y0: number;
+  y1: number;
+}
+
+/** The box of some points (x, y alternating), a little wider than they are. */
+export function boxOf(xy: ArrayLike<number>, margin = 0.06): Box {
+  let [x0, x1, y0, y1] = [Infinity, -Infinity, Infinity, -Infinity];
+  for (let i = 0; i < xy.length; i += 2) {
+    if (!Number.isFinite(xy[i]) || !Number.isFinite(xy[i + 1])) continue;
+    x0 = Math.min(x0, xy[i]);
+    x1 = Math.max(x1, xy[i]);
+    y0 = Math.min(y0, xy[i + 1]);
+    y1 = Math.max(y1, xy[i + 1]);
+  }
+  if (!Number.isFinite(x0)) return { x0: -1, x1: 1, y0: -1, y1: 1 };
+  const dx = (x1 - x0 || 1) * margin;
+  const dy = (y1 - y0 || 1) * margin;
+  return { x0: x0 - dx, x1: x1 + dx, y0: y0 - dy, y1: y1 + dy };
+}
+
+/** Round numbers between two, about `count` of them. */
+export function ticks(low: number, high: number, count: number): number[] {
+  const rough = (high - low) / Math.max(1, count);
+  const power = 10 ** Math.floor(Math.log10(rough));
+  const step = power * ([1, 2, 5, 10].find((m) => m * power >= rough) ?? 10);
+  const out = [];
+  for (let t = Math.ceil(low / step) * step; t <= high + 1e-9 * step; t += step) out.push(Math.abs(t) < step / 1e6 ? 0 : t);
+  return out;
+}
+
+export const short = (v: number) =>
+  v === 0 ? "0" : Math.abs(v) >= 1e5 || Math.abs(v) < 1e-3 ? v.toExponential(0) : String(+v.toPrecision(3));
+
+export interface Frame {
+  X: (v: number) => number;
+  Y: (v: number) => number;
+}
+
+/** Axes with ticks and names; the result places data on the canvas. */
+export function axes(
+  c: CanvasRenderingContext2D,
+  box: Box,
+  place: { left: number; top: number; right: number; bottom: number },
+  names: [string, string],
+): Frame {
+  const { left, top, right, bottom } = place;
+  const X = (v: number) => left + ((v - box.x0) / (box.x1 - box.x0)) * (right - left);
+  const Y = (v: number) => bottom - ((v - box.y0) / (box.y1 - box.y0)) * (bottom - top);
+  c.strokeStyle = colours.line;
+  c.fillStyle = colours.soft;
+  c.lineWidth = 1;
+  c.textAlign = "center";
+  c.textBaseline = "top";
+  for (const t of ticks(box.x0, box.x1, (right - left) / 80)) {
+    line(c, X(t), top, X(t), bottom);
+    c.fillText(short(t), X(t), bottom + 6);
+  }
+  c.textAlign = "right";
+  c.textBaseline = "middle";
+  for (const t of ticks(box.y0, box.y1, (bottom - top) / 60)) {
+    line(c, left, Y(t), right, Y(t));
+    c.fillText(short(t), left - 6, Y(t));
+  }
+  c.fillStyle = colours.ink;
+  c.textAlign = "right";
+  c.textBaseline = "bottom";
+  if (names[0]) c.fillText(names[0], right - 4, bottom - 4);
+  c.textAlign = "left";
+  c.textBaseline = "top";
+  if (names[1]) c.fillText(names[1], left + 5, top + 4);
+  return { X, Y };
+}
+
+export function line(c: CanvasRenderingContext2D, x0: number, y0: number, x1: number, y1: number) {
+  c.beginPath();
+  c.moveTo(x0, y0);
+  c.lineTo(x1, y1);
+  c.stroke();
+}
+
+/** Dots coloured by cluster; one path for each colour, so that thousands are cheap. */
+export function dots(
+  c: CanvasRenderingContext2D,
+  f: Frame,
+  xy: ArrayLike<number>,
+  label: (i: number) => number,
+  radius: number,
+  alpha = 1,
+) {
+  const groups = new Map<number, Path2D>();
+  for (let i = 0; i < xy.length / 2; i++) {
+    const x = f.X(xy[2 * i]);
+    const y = f.Y(xy[2 * i + 1]);
+    if (!(Math.abs(x) < 1e5 && Math.abs(y) < 1e5)) continue;
+    const k = label(i);
+    if (!groups.has(k)) groups.set(k, new Path2D());
+    const path = groups.get(k)!;
+    path.moveTo(x + radius, y);
+    path.arc(x, y, radius, 0, 2 * Math.PI);
+  }
+  c.globalAlpha = alpha;
+  for (const [k, path] of groups) {
+    c.fillStyle = clusterColour(k);
+    c.fill(path);
+  }
+  c.globalAlpha = 1;
+}
+
+/** A ring with a cross: where a cluster has its centre. */
+export function mark(c: CanvasRenderingContext2D, x: number, y: number, k: number, size = 7) {
+  c.lineWidth = 4.5;
+  c.strokeStyle = colours.paper;
+  for (let pass = 0; pass < 2; pass++) {
+    c.beginPath();
+    c.arc(x, y, size, 0, 2 * Math.PI);
+    c.moveTo(x - size / 2, y);
+    c.lineTo(x + size / 2, y);
+    c.moveTo(x, y - size / 2);
+    c.lineTo(x, y + size / 2);
+    c.stroke();
+    c.lineWidth = 2;
+    c.strokeStyle = clusterColour(k);
+  }
+}
+
+export interface Curve {
+  name: string;
+  colour: () => string;
+  x: number[];
+  y: number[];
+}
+
+/** Curves over time with their names at the top, and a mark at `now`. */
+export function curves(title: string, list: () => Curve[], now: () => number | null): Picture {
+  return picture(
+    title,
+    () => 150,
+    (c, width, height) => {
+      const shown = list();
+      const xy: number[] = [];
+      for (const curve of shown) curve.x.forEach((x, i) => Number.isFinite(curve.y[i]) && xy.push(x, curve.y[i]));
+      const place = { left: 46, top: 8, right: width - 8, bottom: height - 24 };
+      const f = axes(c, boxOf(xy, 0.08), place, ["", ""]);
+      for (const curve of shown) {
+        c.strokeStyle = curve.colour();
+        c.lineWidth = 2;
+        c.beginPath();
+        curve.x.forEach((x, i) => Number.isFinite(curve.y[i]) && c.lineTo(f.X(x), f.Y(curve.y[i])));
+        c.stroke();
+        const last = curve.x.length - 1;
+        if (last >= 0 && Number.isFinite(curve.y[last])) {
+          c.fillStyle = curve.colour();
+          c.beginPath();
+          c.arc(f.X(curve.x[last]), f.Y(curve.y[last]), 3, 0, 2 * Math.PI);
+          c.fill();
+        }
+      }
+      const at = now();
+      if (at !== null) {
+        c.strokeStyle = colours.soft;
+        c.lineWidth = 1;
+        c.setLineDash([3, 3]);
+        line(c, f.X(at), place.top, f.X(at), place.bottom);
+        c.setLineDash([]);
+      }
+    },
+  );
+}
+
+/** A matrix as squares: the stronger the colour the larger the number, orange below zero. */
+export function matrix(
+  label: string,
+  values: () => number[][],
+  options: { cell?: number; groups?: { at: number; name: string }[]; most?: number } = {},
+): Picture {
+  const top = options.groups ? 16 : 0;
+  const shape = () => [values().length, values()[0]?.length ?? 1];
+  const side = (width: number) => Math.min(options.cell ?? 18, width / shape()[1]);
+  return picture(
+    label,
+    (width) => top + Math.max(4, Math.min(side(width), (options.most ?? 400) / shape()[0]) * shape()[0]) + 1,
+    (c, width, height) => {
+      const M = values();
+      const rows = M.length;
+      const w = side(width);
+      const tall = (height - top - 1) / rows;
+      const scale = Math.max(1e-12, ...M.flat().map((v) => (Number.isFinite(v) ? Math.abs(v) : 0)));
+      M.forEach((row, i) =>
+        row.forEach((v, j) => {
+          c.fillStyle = v < 0 ? colours.bad : colours.accent;
+          c.globalAlpha = 0.06 + 0.94 * Math.min(1, Math.abs(v) / scale) * +(v !== 0);
+          c.fillRect(j * w, top + i * tall, Math.max(0.5, w - (w > 5 ? 1 : 0)), Math.max(0.5, tall - (tall > 5 ? 1 : 0)));
+        }),
+      );
+      c.globalAlpha = 1;
+      c.fillStyle = colours.soft;
+      c.textAlign = "left";
+      c.textBaseline = "top";
+      c.font = `11px ${FONT}`;
+      for (const group of options.groups ?? []) {
+        c.fillText(group.name, group.at * w, 0);
+        c.strokeStyle = colours.soft;
+        c.lineWidth = 1;
+        if (group.at) line(c, group.at * w - 0.5, top - 4, group.at * w - 0.5, height);
+      }
+    },
+  );
+}

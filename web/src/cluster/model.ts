@@ -1,0 +1,67 @@
+/** The model in its worker: of many questions only the last one matters. */
+import type { Answered, Asked } from "./worker";
+
+export interface Model {
+  name: string;
+  d: number | null;
+  layers: number;
+  snr_low: number;
+  snr_high: number;
+  max_flow: number;
+}
+
+/** Tokens at every layer, (layers + 1, n, d) row after row. */
+export interface Path {
+  n: number;
+  d: number;
+  layers: number;
+  x: Float32Array;
+  times: Float32Array;
+}
+
+type Question = Omit<Asked, "id">;
+
+export class Runner {
+  private worker = new Worker(new URL("./worker.ts", import.meta.url), { type: "module" });
+  private running: Asked | null = null;
+  private next: Question | null = null;
+  private count = 0;
+
+  constructor(
+    private done: (path: Path, asked: Asked) => void,
+    private failed: (reason: string) => void,
+  ) {
+    this.worker.onmessage = (event: MessageEvent<Answered>) => this.answered(event.data);
+    this.worker.onerror = (event) => {
+      this.running = null;
+      this.failed(event.message || "the worker that runs the model did not start");
+    };
+  }
+
+  get busy(): boolean {
+    return this.running !== null;
+  }
+
+  ask(question: Question) {
+    if (this.running) {
+      this.next = question;
+      return;
+    }
+    this.running = { ...question, id: ++this.count };
+    this.worker.postMessage(this.running);
+  }
+
+  private answered(answer: Answered) {
+    const asked = this.running!;
+    this.running = null;
+    if ("error" in answer) this.failed(answer.error);
+    else this.done({ n: asked.n, d: asked.d, layers: answer.layers, x: answer.path, times: answer.times }, asked);
+    const next = this.next;
+    this.next = null;
+    if (next) this.ask(next);
+  }
+
+  close() {
+    this.worker.terminate();
+  }
+}

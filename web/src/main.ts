@@ -1,0 +1,48 @@
+/** The frame of the page: four views behind one address each, and a light or dark theme. */
+import "./style.css";
+import { h, replace } from "./dom";
+import { themeButton } from "./theme";
+
+/** A view fills its place on the page and returns what to do when it is left. */
+export type View = (place: HTMLElement) => Promise<() => void> | (() => void);
+
+const views: Record<string, () => Promise<{ default: View }>> = {
+  cluster: () => import("./cluster/cluster"),
+  dynamics: () => import("./dynamics/dynamics"),
+  circuits: () => import("./circuits"),
+  papers: () => import("./papers"),
+};
+
+const main = document.querySelector<HTMLElement>("#main")!;
+let leave = () => {};
+let turn = 0;
+
+async function show() {
+  const name = location.hash.slice(1) in views ? location.hash.slice(1) : "cluster";
+  const mine = ++turn;
+  leave();
+  leave = () => {};
+  for (const link of document.querySelectorAll<HTMLAnchorElement>("header nav a")) {
+    if (link.hash === `#${name}`) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
+  }
+  const place = h("div", { class: `view ${name}` });
+  replace(main, place);
+  try {
+    const view = await views[name]();
+    if (mine !== turn) return;
+    const left = await view.default(place);
+    if (mine === turn) leave = left;
+    else left();
+  } catch (error) {
+    replace(place, h("p", { class: "notice bad", role: "alert" }, `This view could not be opened: ${(error as Error).message}`));
+  }
+}
+
+themeButton(document.querySelector<HTMLButtonElement>("#theme")!);
+addEventListener("hashchange", show);
+document.querySelector(".skip")!.addEventListener("click", (event) => {
+  event.preventDefault();
+  main.focus();
+});
+show();
