@@ -50,13 +50,12 @@ def render(tables: dict[str, pd.DataFrame]) -> dict:
     tokens, values = tables["tokens"], tables["entropy"]
     last = tokens["layer"].max()
     shown = [layer for layer in SHOWN if layer <= last]
+    limits = tokens[["x0", "x1"]].agg(["min", "max"]) + np.array([[-0.2], [0.2]])  # so that no point is cut
     figure, axes = plt.subplots(1, len(shown) + 1, figsize=(2.3 * (len(shown) + 1), 2.5), layout="constrained")
     for axis, layer in zip(axes, shown, strict=False):
         here = tokens[tokens["layer"] == layer]
         axis.scatter(here["x0"], here["x1"], s=4, color="#1f6feb", linewidths=0, alpha=0.6)
-        axis.set(title=f"layer {layer}", xticks=[], yticks=[], aspect="equal")
-        axis.set_xlim(tokens["x0"].min(), tokens["x0"].max())
-        axis.set_ylim(tokens["x1"].min(), tokens["x1"].max())
+        axis.set(title=f"layer {layer}", xticks=[], yticks=[], aspect="equal", xlim=limits["x0"], ylim=limits["x1"])
     mean, sd = values.groupby("layer")["entropy"].mean(), values.groupby("layer")["entropy"].std()
     axes[-1].plot(mean.index, mean, color="#1f6feb")
     axes[-1].fill_between(mean.index, mean - sd, mean + sd, color="#1f6feb", alpha=0.15)

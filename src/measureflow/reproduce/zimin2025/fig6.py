@@ -37,7 +37,8 @@ def render(tables: dict[str, pd.DataFrame]) -> dict:
         stars = tables["centres"].query("data == @label")
         axis.scatter(part["x0"], part["x1"], c=part["label"], cmap="tab10", s=5, linewidths=0, vmin=0, vmax=9)
         axis.scatter(stars["x0"], stars["x1"], marker="*", s=110, color="black", edgecolor="white")
-        axis.set(title=label, xticks=[], yticks=[], aspect="equal")
+        axis.set(title=label, xticks=[], yticks=[])
+        axis.set_aspect("equal", adjustable="datalim")
     return {"fig6": figure}
 
 
