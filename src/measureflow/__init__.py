@@ -20,12 +20,13 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOME = {
+    "FlowMixture": "measureflow.estimators",
     "TransformerKMeans": "measureflow.estimators",
     "Empirical": "measureflow.measures",
     "Gaussian": "measureflow.measures",
 }
 
-__all__ = ["TransformerKMeans", "Empirical", "Gaussian", "__version__"]
+__all__ = ["FlowMixture", "TransformerKMeans", "Empirical", "Gaussian", "__version__"]
 
 
 def __getattr__(name: str):

@@ -1,5 +1,6 @@
 """The scikit-learn door."""
 
+from measureflow.estimators.flow_mixture import FlowMixture, UnfamiliarDataWarning
 from measureflow.estimators.kmeans import TransformerKMeans
 
-__all__ = ["TransformerKMeans"]
+__all__ = ["FlowMixture", "UnfamiliarDataWarning", "TransformerKMeans"]

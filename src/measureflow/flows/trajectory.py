@@ -101,7 +101,11 @@ class Trajectory:
         return draw_trajectory(self, axes, coordinates, element)
 
     def __repr__(self) -> str:
-        return f"Trajectory({len(self)} states of {self.states[0]!r})" if len(self) else "Trajectory(empty)"
+        if not len(self):
+            return f"{type(self).__name__}(empty)"
+        first = self.states[0]
+        what = f"points {tuple(first.shape)}" if isinstance(first, Tensor) else repr(first)
+        return f"{type(self).__name__}({len(self)} states of {what})"
 
 
 def _points(state) -> Tensor:

@@ -1,0 +1,86 @@
+"""The flow that made a clustering, and the dial from fine to coarse."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from measureflow.estimators.proposals import flow
+from measureflow.estimators.token_tree import TokenTree
+from measureflow.flows import Trajectory
+
+MARKS_DB = np.arange(-4.0, 31.0, 2.0)  # where the dial is tried when it is first turned
+DIAL_ROWS = 400
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A clustering at one position of the dial."""
+
+    labels: np.ndarray  # of the rows that the flow saw
+    centres: np.ndarray
+    weights: np.ndarray
+
+    @property
+    def n_clusters(self) -> int:
+        """How many clusters there are."""
+        return len(self.weights)
+
+
+class FlowDial(Trajectory):
+    """The tokens at every layer, in units of the data; ``cut(snr_db)`` flows the same rows at another speed."""
+
+    def __init__(
+        self, states: list[Tensor], trajectory: Trajectory, seen, frame, model, snr_db: float, tree: TokenTree
+    ):
+        times = [torch.as_tensor(t).reshape(-1)[0] for t in trajectory.times]
+        super().__init__(states, times, torch.tensor(torch.inf))
+        self.snr_db = snr_db
+        self._seen, self._frame, self._model, self._tree, self._counts = seen, frame, model, tree, None
+
+    @classmethod
+    def still(cls, points: Tensor) -> FlowDial:
+        """A flow that had nowhere to go."""
+        dial = cls.__new__(cls)
+        Trajectory.__init__(dial, [points], [torch.tensor(0.0)], torch.tensor(torch.inf))
+        dial.snr_db, dial._seen = float("inf"), None
+        return dial
+
+    def cut(self, snr_db: float) -> Cut:
+        """The clusters at this signal-to-noise ratio: fewer the lower it is, never more."""
+        if not np.isfinite(snr_db):
+            raise ValueError(f"snr_db must be finite, got {snr_db}")
+        if self._seen is None:
+            points = self.states[0].numpy()
+            return Cut(np.arange(len(points)), points, np.full(len(points), 1 / len(points)))
+        K = self._n_clusters(snr_db)
+        tree = self._flowed(self._seen, snr_db)
+        labels = tree.labels(K)
+        centres, weights = tree.atoms(K)
+        order = np.argsort(-weights, kind="stable")
+        rank = np.empty_like(order)
+        rank[order] = np.arange(len(order))
+        return Cut(rank[labels], self._frame.outward(centres[order]), weights[order])
+
+    def _n_clusters(self, snr_db: float) -> int:
+        """K at the dial: the most that any coarser mark has, so that it never falls as the dial goes to fine."""
+        if self._counts is None:
+            few = self._seen.sample(DIAL_ROWS)
+            self._counts = [self._count(self._flowed(few, mark), few, mark) for mark in MARKS_DB]
+        below = [K for K, mark in zip(self._counts, MARKS_DB, strict=True) if mark <= snr_db]
+        return max(below, default=1)
+
+    def _flowed(self, rows, snr_db: float) -> TokenTree:
+        path, _ = flow(self._model, rows, snr_db, exact=True)
+        return TokenTree(path[-1][0].numpy(), rows.counts / rows.total)
+
+    @staticmethod
+    def _count(tree: TokenTree, rows, snr_db: float) -> int:
+        """The K that pays: merging its atoms would cost more likelihood than an atom is worth."""
+        noise = rows.variance / (1 + 10 ** (snr_db / 10))
+        d = rows.points.shape[1]
+        worth = (d + 1) / 2 * np.log(max(rows.total, 2.0))
+        return int(1 + (rows.total * tree.costs / (2 * noise) > worth).sum())

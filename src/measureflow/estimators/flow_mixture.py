@@ -1,0 +1,392 @@
+"""Clusters without choosing K: a pretrained flow proposes mixtures, and the evidence chooses among them."""
+
+from __future__ import annotations
+
+import warnings
+from functools import lru_cache
+from numbers import Integral, Real
+from pathlib import Path
+
+import numpy as np
+import torch
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, DensityMixin, TransformerMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from measureflow.estimators import dask_points
+from measureflow.estimators.flow_dial import FlowDial
+from measureflow.estimators.frame import Frame
+from measureflow.estimators.proposals import Candidates, flow, guess_noise, snr_of
+from measureflow.estimators.rows import Rows, distinct_rows
+from measureflow.estimators.shared_noise import SharedNoise, fit_em, responsibilities
+from measureflow.estimators.token_tree import TokenTree
+from measureflow.measures import Empirical
+from measureflow.models import load_pretrained
+from measureflow.models.pretrained import load_model
+
+FLOW_ROWS = 1024  # the flow looks at no more rows than this: its time grows with their square
+CLIMB_ROWS = 4096  # rows on which numbers of clusters are compared
+SUMMARY_ROWS = 8192  # rows that partial_fit remembers
+
+
+class UnfamiliarDataWarning(UserWarning):
+    """The data look unlike the mixtures that the flow was trained on."""
+
+
+class FlowMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, DensityMixin, BaseEstimator):
+    r"""A mixture of Gaussians with one noise level, found by a pretrained flow; the number of clusters is an output.
+
+    The rows flow along `AnyDimensionFlow` onto the mixing measure :math:`\sum_k p_k \delta_{\mu_k}`. A sample is
+    flowed at a few signal-to-noise ratios to learn the noise, then all rows (up to 1024) at the right one; the
+    tokens are merged into atoms, for every number of them, EM polishes each, and Laplace's evidence weighs them.
+
+    Parameters
+    ----------
+    n_clusters : int or None
+        Found when None, obeyed when given.
+    snr_db : float or None
+        Signal-to-noise ratio in decibels, :math:`10\log_{10}(\text{variance of the centres} / \sigma^2)`; estimated
+        when None. A lower one gives fewer, coarser clusters.
+    model : str, path or module
+        A name in ``load_pretrained.available()``, a folder with weights, or an `AnyDimensionFlow`.
+    n_layers : int or None
+        Layers of the flow; as trained when None.
+    schedule : {"uniform"}
+        How the flow is shared out among the layers.
+    polish : bool
+        Whether EM moves the atoms to more likelihood; the mixing measure is the flow's own either way.
+    missing : {"error", "drop"}
+        What to do with rows that hold NaN or infinity: complain, or leave them out and label them -1.
+    random_state : int, RandomState or None
+        Used by `sample` alone: fitting involves no chance.
+    device : str or None
+        Where the flow runs.
+
+    Attributes
+    ----------
+    labels_, cluster_centers_, weights_, noise_variance_, snr_db_, n_clusters_
+        Clusters are ordered by weight, then by position.
+    n_clusters_posterior_ : dict
+        The probability of each number of clusters that was considered.
+    mixing_measure_ : Empirical
+        The answer in the sense of least W2: the flow's tokens where it saw all rows, else the atoms.
+    flow_ : FlowDial
+        The trajectory of the rows the flow saw, with ``plot()``, ``to_pandas()`` and ``cut(snr_db)``.
+    certificate_ : dict
+        Mean log-likelihood of the rows under the clusters, and under the flow's tokens with the same noise.
+    column_scales_ : array
+        Ones, unless columns differ so much in scale that each was divided by its standard deviation.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.concatenate([rng.normal(centre, 0.3, (100, 2)) for centre in (-2, 0, 2)])
+    >>> mixture = FlowMixture().fit(X)
+    >>> mixture.n_clusters_, np.round(mixture.noise_variance_, 2)
+    (3, 0.09)
+    """
+
+    def __init__(
+        self,
+        n_clusters=None,
+        *,
+        snr_db=None,
+        model="any-dimension",
+        n_layers=None,
+        schedule="uniform",
+        polish=True,
+        missing="error",
+        random_state=None,
+        device=None,
+    ):
+        self.n_clusters = n_clusters
+        self.snr_db = snr_db
+        self.model = model
+        self.n_layers = n_layers
+        self.schedule = schedule
+        self.polish = polish
+        self.missing = missing
+        self.random_state = random_state
+        self.device = device
+
+    def fit(self, X, y=None, sample_weight=None):
+        """Find the clusters of the rows of X, a Dask array included; a weight of 2 is a row twice."""
+        self._check_parameters()
+        if dask_points.is_dask(X):
+            return self._fit_blocks(X, sample_weight)
+        X, w, kept = self._rows_to_fit(X, sample_weight)
+        self._fit_rows(distinct_rows(X, w))
+        self.labels_ = np.full(len(kept), -1)
+        self.labels_[kept] = self._posteriors(X)[0].argmax(1)
+        self._summary = None
+        return self
+
+    def partial_fit(self, X, y=None, sample_weight=None):
+        """Fit to these rows and all before them, of which a weighted summary is remembered."""
+        self._check_parameters()
+        first = getattr(self, "_summary", None) is None
+        X, w, kept = self._rows_to_fit(X, sample_weight, reset=first)
+        if not first:
+            X, w = np.concatenate([self._summary.points, X]), np.concatenate([self._summary.counts, w])
+        rows = distinct_rows(X, w)
+        self._fit_rows(rows)
+        self._summary = rows.summary(SUMMARY_ROWS)
+        self.labels_ = np.full(len(kept), -1)
+        self.labels_[kept] = self._posteriors(X[-int(kept.sum()) :])[0].argmax(1)
+        return self
+
+    def predict(self, X):
+        """The most probable cluster of each row under the fitted mixture; no flow is run."""
+        X, kept = self._rows_to_label(X)
+        labels = np.full(len(kept), -1)
+        labels[kept] = self._posteriors(X)[0].argmax(1)
+        return labels
+
+    def predict_proba(self, X):
+        """The probability of each cluster for each row, (n, n_clusters_)."""
+        return self._posteriors(self._rows_to_label(X, drop=False)[0])[0]
+
+    def score_samples(self, X):
+        """The log-density of the fitted mixture at each row."""
+        return self._posteriors(self._rows_to_label(X, drop=False)[0])[1]
+
+    def score(self, X, y=None):
+        """The mean log-density of the rows."""
+        return float(self.score_samples(X).mean())
+
+    def transform(self, X):
+        """Distances (n, n_clusters_) of the rows to the centres."""
+        X = self._rows_to_label(X, drop=False)[0]
+        return np.sqrt(((X[:, None] - self.cluster_centers_) ** 2).sum(-1))
+
+    def sample(self, n_samples=1):
+        """New rows drawn from the mixture, and the clusters they came from."""
+        check_is_fitted(self)
+        if not isinstance(n_samples, Integral) or n_samples < 1:
+            raise ValueError(f"n_samples must be a whole number of at least 1, got {n_samples!r}")
+        rng = check_random_state(self.random_state)
+        labels = np.sort(rng.choice(self.n_clusters_, size=n_samples, p=self.weights_))
+        noise = rng.standard_normal((n_samples, self.n_features_in_)) * self._frame.noise_scales(self._fit.variance)
+        return self.cluster_centers_[labels] + noise, labels
+
+    @property
+    def _n_features_out(self):
+        return self.n_clusters_
+
+    def _fit_rows(self, rows: Rows) -> None:
+        """Everything that is learned: the frame, the noise, the candidates, the choice."""
+        K = self.n_clusters
+        if K is not None and len(rows.counts) < K:
+            raise ValueError(f"n_clusters={K} exceeds the {len(rows.counts)} distinct rows of X (n_samples too small)")
+        self._frame = Frame.of(rows)
+        inner = self._frame.inward(rows)
+        if inner.points.shape[1] == 0 or len(inner.counts) == 1:
+            candidates, path, atoms = None, None, SharedNoise(inner.mean[None], np.ones(1), inner.variance)
+            told = np.inf
+        else:
+            candidates, path, told = self._search(inner)
+            atoms = self._chosen(candidates, inner)
+        self._keep(rows, inner, candidates, path, atoms, told)
+
+    def _search(self, rows: Rows) -> tuple[Candidates, tuple, float]:
+        """Candidates for every plausible K, from a scan of a sample and from the flow of all the rows it can see."""
+        model, K = self._model(), self.n_clusters
+        size = max(FLOW_ROWS, 4 * (K or 0))
+        known = None if self.snr_db is None else rows.variance / (1 + 10 ** (self.snr_db / 10))
+        candidates = Candidates(rows.sample(max(CLIMB_ROWS, size)), known=known, only=K)
+        if known is None:
+            noise, tree = guess_noise(model, rows, self.n_layers)
+            candidates.climb(tree, noise)
+        told = snr_of(rows, candidates.best.variance) if known is None else float(self.snr_db)
+        seen = rows.sample(size)
+        path, _ = flow(model, seen, told, exact=True, n_layers=self.n_layers)
+        tree = TokenTree(path[-1][0].numpy(), seen.counts / seen.total)
+        candidates.climb(tree, known or candidates.best.variance if candidates.fits else rows.variance, patience=2)
+        if K is None:
+            candidates.refine()
+        elif K not in candidates.fits:
+            candidates.split_to(K)
+        return candidates, (path, seen, tree), told
+
+    def _chosen(self, candidates: Candidates, rows: Rows) -> SharedNoise:
+        """The mixture with the most evidence, polished over all rows."""
+        best = candidates.best
+        if not self.polish:
+            return best
+        return fit_em(
+            rows.points,
+            rows.counts,
+            best,
+            steps=100 if len(rows.counts) <= CLIMB_ROWS else 8,
+            tol=1e-7,
+            floor=candidates.floor,
+            known=candidates.known,
+        )
+
+    def _keep(self, rows, inner, candidates, path, atoms, told) -> None:
+        centres = self._frame.outward(atoms.centres)
+        order = np.lexsort((*centres.T[::-1], -np.round(atoms.masses, 12)))
+        self._fit = SharedNoise(atoms.centres[order], atoms.masses[order], atoms.variance, atoms.log_likelihood)
+        self.cluster_centers_, self.weights_ = centres[order], atoms.masses[order] / atoms.masses.sum()
+        self.n_clusters_ = len(atoms)
+        self.noise_variance_ = float(np.mean(self._frame.noise_scales(atoms.variance) ** 2))
+        self.snr_db_ = float(self.snr_db) if self.snr_db is not None else _snr_db(self._fit)
+        self.column_scales_ = self._frame.scales
+        self.n_clusters_posterior_ = {len(atoms): 1.0} if candidates is None else candidates.posterior()
+        self._keep_flow(inner, path, told)
+        self._warn(inner)
+
+    def _keep_flow(self, inner: Rows, path, told: float) -> None:
+        if path is None:
+            still = torch.as_tensor(self.cluster_centers_)
+            self.flow_ = FlowDial.still(still)
+            self.mixing_measure_ = Empirical(still, torch.ones(len(still), dtype=still.dtype))
+            self.certificate_ = {}
+            return
+        trajectory, seen, tree = path
+        outward = [torch.as_tensor(self._frame.outward(state[0].numpy())) for state in trajectory]
+        self.flow_ = FlowDial(outward, trajectory, seen, self._frame, self._model(), told, tree)
+        whole = len(seen.counts) == len(inner.counts)
+        atoms = SharedNoise(tree.tokens, tree.masses, self._fit.variance)
+        answer = atoms if whole else self._fit
+        self.mixing_measure_ = Empirical(
+            torch.as_tensor(self._frame.outward(answer.centres)), torch.as_tensor(answer.masses)
+        )
+        density = lambda fit: float(seen.counts @ responsibilities(seen.points, fit)[1] / seen.total)  # noqa: E731
+        self.certificate_ = {"clusters": density(self._fit), "flow": density(atoms)} if self._fit.variance > 0 else {}
+
+    def _warn(self, inner: Rows) -> None:
+        """Say so when the residuals do not look like one Gaussian noise."""
+        if self._fit.variance <= 0 or inner.total < 50:
+            return
+        sample = inner.sample(CLIMB_ROWS)
+        d = sample.points.shape[1]
+        gaps = ((sample.points[:, None] - self._fit.centres) ** 2).sum(-1).min(1) / self._fit.variance
+        far = float(sample.counts @ (gaps > d + 4 * np.sqrt(2 * d) + 8) / sample.total)
+        if far > 0.02:
+            warnings.warn(
+                f"{far:.0%} of the rows lie farther from every centre than Gaussian noise of one size would put them: "
+                "clusters may have unequal spreads, heavy tails or a background, unlike the training mixtures",
+                UnfamiliarDataWarning,
+                stacklevel=4,
+            )
+
+    def _posteriors(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Probabilities of the clusters and log-densities, in blocks so that memory stays small."""
+        inner, shift = self._frame.rows_inward(X), self._frame.log_volume
+        blocks = [inner[a : a + 65536] for a in range(0, max(len(inner), 1), 65536)]
+        if self._fit.variance <= 0 or inner.shape[1] == 0:
+            nearest = [((b[:, None] - self._fit.centres) ** 2).sum(-1) for b in blocks]
+            r = np.concatenate([(g == g.min(1, keepdims=True)).astype(float) for g in nearest])
+            same = np.concatenate([g.min(1) for g in nearest]) <= 0
+            return r / r.sum(1, keepdims=True), np.where(same, np.inf, -np.inf)
+        parts = [responsibilities(block, self._fit) for block in blocks]
+        return np.concatenate([r for r, _ in parts]), np.concatenate([density for _, density in parts]) - shift
+
+    def _fit_blocks(self, X, sample_weight):
+        """A Dask array: each block is summarised, the summaries are merged and fitted, each block is labelled."""
+        import dask
+
+        if X.ndim != 2 or np.isnan(X.shape[0]):
+            raise ValueError(f"X must be a Dask array with two axes of known length, got shape {X.shape}")
+        self.n_features_in_ = X.shape[1]
+        X = X.rechunk({1: -1})
+        edges = np.concatenate([[0], np.cumsum(X.chunks[0])])
+        w = np.ones(X.shape[0]) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        if w.shape != (X.shape[0],) or not (w >= 0).all() or not w.any():
+            raise ValueError(f"sample_weight must be {X.shape[0]} non-negative numbers, not all zero")
+        summarise = dask.delayed(_summarise)
+        blocks = X.to_delayed().ravel()
+        parts = [summarise(block, w[a:b]) for block, a, b in zip(blocks, edges[:-1], edges[1:], strict=True)]
+        parts = dask.compute(*parts)
+        points, counts = (np.concatenate([getattr(part, name) for part in parts]) for name in ("points", "counts"))
+        self._fit_rows(distinct_rows(points, counts))
+        label = dask.delayed(lambda block: self._posteriors(np.asarray(block, dtype=np.float64))[0].argmax(1))
+        self.labels_ = np.concatenate(dask.compute(*[label(block) for block in blocks]))
+        self._summary = None
+        return self
+
+    def _model(self):
+        if isinstance(self.model, torch.nn.Module):
+            model = self.model
+        elif self.model in load_pretrained.available():
+            model = _pretrained(self.model)
+        elif isinstance(self.model, (str, Path)) and Path(self.model).is_dir():
+            model = load_model(self.model)
+        else:
+            names = ", ".join(load_pretrained.available())
+            raise ValueError(f"model must be one of {names}, a folder with weights or a module, got {self.model!r}")
+        if not hasattr(model, "flow_and_noise"):
+            raise ValueError("model must be an AnyDimensionFlow: the others know two columns only")
+        return model if self.device is None else model.to(self.device)
+
+    def _rows_to_fit(self, X, sample_weight, reset=True) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        X, kept = self._validated(X, reset)
+        weighed = sample_weight is not None
+        w = (
+            _check_sample_weight(sample_weight, np.zeros(len(kept)), dtype=np.float64, ensure_non_negative=True)
+            if weighed
+            else np.ones(len(kept))
+        )
+        if not w[kept].any():
+            raise ValueError("sample_weight must not be all zero" if weighed else "X has no row without missing values")
+        return X, w[kept], kept
+
+    def _rows_to_label(self, X, drop=True) -> tuple[np.ndarray, np.ndarray]:
+        check_is_fitted(self)
+        X, kept = self._validated(X, reset=False)
+        if not drop and not kept.all():
+            raise ValueError(f"X has {int((~kept).sum())} rows with missing values, for which there is no answer")
+        return X, kept
+
+    def _validated(self, X, reset: bool) -> tuple[np.ndarray, np.ndarray]:
+        """Rows that are all numbers, and which they are; else an error that names the first bad one."""
+        names = getattr(X, "columns", None)
+        X = validate_data(self, X, dtype=np.float64, order="C", reset=reset, ensure_all_finite=False)
+        fine = np.isfinite(X)
+        kept = fine.all(1)
+        if kept.all():
+            return X, kept
+        if self.missing == "drop":
+            return X[kept], kept
+        row, column = np.argwhere(~fine)[0]
+        name = f"column {column}" if names is None else f"column {names[column]!r}"
+        what = "NaN" if np.isnan(X[row, column]) else "infinity"
+        raise ValueError(
+            f"X contains NaN or infinity: {what} at row {row}, {name} ({int((~kept).sum())} such rows); "
+            "missing='drop' leaves them out"
+        )
+
+    def _check_parameters(self) -> None:
+        K = self.n_clusters
+        if K is not None and (not isinstance(K, Integral) or isinstance(K, bool) or K < 1):
+            raise ValueError(f"n_clusters must be None or a whole number of at least 1, got {K!r}")
+        if self.snr_db is not None and not (isinstance(self.snr_db, Real) and np.isfinite(self.snr_db)):
+            raise ValueError(f"snr_db must be None or a finite number of decibels, got {self.snr_db!r}")
+        if self.n_layers is not None and (not isinstance(self.n_layers, Integral) or self.n_layers < 1):
+            raise ValueError(f"n_layers must be None or a whole number of at least 1, got {self.n_layers!r}")
+        if self.schedule != "uniform":
+            raise ValueError(f"schedule must be 'uniform', got {self.schedule!r}")
+        if self.missing not in ("error", "drop"):
+            raise ValueError(f"missing must be 'error' or 'drop', got {self.missing!r}")
+        self._model()
+
+
+def _snr_db(fit: SharedNoise) -> float:
+    mean = fit.masses @ fit.centres
+    signal = float(fit.masses @ ((fit.centres - mean) ** 2).sum(1)) / max(fit.centres.shape[1], 1)
+    if signal <= 0:
+        return -np.inf
+    return float(10 * np.log10(signal / fit.variance)) if fit.variance > 0 else np.inf
+
+
+def _summarise(block, w) -> Rows:
+    block = np.ascontiguousarray(block, dtype=np.float64)
+    if not np.isfinite(block).all():
+        raise ValueError("X has NaN or infinite values")
+    return distinct_rows(block, w).summary(SUMMARY_ROWS)
+
+
+@lru_cache
+def _pretrained(name: str):
+    return load_pretrained(name)

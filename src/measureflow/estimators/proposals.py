@@ -1,0 +1,171 @@
+"""From rows to candidate mixtures: flow a sample, guess the noise, cut the tree of tokens, climb the evidence over K."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from measureflow.estimators.rows import Rows
+from measureflow.estimators.shared_noise import SharedNoise, fit_em, log_evidence
+from measureflow.estimators.token_tree import TokenTree
+from measureflow.flows import Trajectory
+from measureflow.models.losses import LEAST_SNR_DB
+
+SCAN_DB = (0.0, 6.0, 12.0, 18.0, 24.0)  # guesses of the SNR, near enough for the noise head to find its way
+SCAN_ROWS = 256
+HIGHEST_SNR_DB = 30.0
+
+
+@torch.no_grad()
+def flow(model, rows: Rows, snr_db, *, exact: bool, n_layers: int | None = None) -> tuple[Trajectory, np.ndarray]:
+    """The trajectory of the rows for each SNR, and the log10 of the noise variance it speaks for with its error, in dB."""
+    snr = torch.as_tensor(np.atleast_1d(snr_db), dtype=torch.float32)
+    scale = max(rows.variance, np.finfo(np.float64).tiny) ** 0.5
+    points = torch.as_tensor((rows.points - rows.mean) / scale, dtype=torch.float32)
+    weights = torch.as_tensor(rows.counts / rows.total, dtype=torch.float32)
+    x, p = points.expand(len(snr), -1, -1), weights.expand(len(snr), -1)
+    path, noise = model.flow_and_noise(x, snr, exact=exact, weights=p, n_layers=n_layers)
+    told = 20 * np.log10(scale) - 10 * np.log10(1 + 10 ** (snr.numpy().clip(LEAST_SNR_DB) / 10))
+    states = [torch.as_tensor(rows.mean) + scale * state.double() for state in path]
+    states[0] = torch.as_tensor(rows.points).expand_as(states[0])
+    return Trajectory(states, path.times, path._blow_up), np.stack([told + noise[:, 0].numpy(), noise[:, 1].numpy()], 1)
+
+
+def snr_of(rows: Rows, noise_variance: float) -> float:
+    """The SNR in dB that rows have if their noise has this variance, kept to what the flow knows."""
+    ratio = rows.variance / noise_variance - 1 if noise_variance > 0 else np.inf
+    low, high = 10 ** (LEAST_SNR_DB / 10), 10 ** (HIGHEST_SNR_DB / 10)
+    return float(10 * np.log10(np.clip(ratio, low, high)))
+
+
+def guess_noise(model, rows: Rows, n_layers: int | None = None) -> tuple[float, TokenTree]:
+    """The noise variance that the surest of a few guesses arrives at, and the tree of its tokens."""
+    sample = rows.sample(SCAN_ROWS)
+    path, noise = flow(model, sample, SCAN_DB, exact=False, n_layers=n_layers)
+    surest = int(np.argmin(noise[:, 1]))
+    tree = TokenTree(path[-1][surest].numpy(), sample.counts / sample.total)
+    return float(10 ** (noise[surest, 0] / 10)), tree
+
+
+class Candidates:
+    """For each K the best mixture found so far, with the evidence for it."""
+
+    def __init__(
+        self, rows: Rows, *, known: float | None = None, only: int | None = None, steps: int = 30, most: int = 60
+    ):
+        self.rows, self.steps, self.known, self.only = rows, steps, known, only
+        most = max(most, only or 0)
+        self.most = min(most, len(rows.counts))
+        self.mean, self.variance = rows.mean, rows.variance
+        self.floor = 1e-9 * self.variance
+        self.fits: dict[int, SharedNoise] = {}
+        self.evidence: dict[int, float] = {}
+
+    def offer(self, start: SharedNoise) -> float:
+        """Polish a start, keep it if it is the best of its K, and say the evidence for it."""
+        fit = fit_em(
+            self.rows.points, self.rows.counts, start, steps=self.steps, tol=1e-6, floor=self.floor, known=self.known
+        )
+        evidence = log_evidence(fit, self.rows.total, self.mean, self.variance)
+        K = len(fit)
+        if evidence > self.evidence.get(K, -np.inf):
+            self.fits[K], self.evidence[K] = fit, evidence
+        return evidence
+
+    @property
+    def best(self) -> SharedNoise:
+        """The mixture with the most evidence."""
+        return self.fits[max(self.evidence, key=self.evidence.__getitem__)]
+
+    def climb(self, tree: TokenTree, noise_variance: float, patience: int = 3) -> None:
+        """Offer cuts of the tree upward and downward from where the noise says, until the evidence has fallen for long."""
+        if self.only is not None:
+            if self.only <= len(tree.masses):
+                self.offer(self._cut(tree, self.only, noise_variance))
+            return
+        start = self._first_guess(tree, noise_variance)
+        for step in (1, -1):
+            best, worse, K = -np.inf, 0, start
+            while 1 <= K <= min(self.most, len(tree.masses)) and worse < patience:
+                evidence = self.offer(self._cut(tree, K, noise_variance))
+                worse = 0 if evidence > best else worse + 1
+                best, K = max(best, evidence), K + step
+        self.offer(SharedNoise(self.mean[None], np.ones(1), self.variance))
+
+    def _first_guess(self, tree: TokenTree, noise_variance: float) -> int:
+        """The K beyond which merging costs less likelihood than an atom is worth."""
+        d = len(self.mean)
+        worth = (d + 1) / 2 * np.log(max(self.rows.total, 2.0))
+        gain = self.rows.total * tree.costs[::-1] / (2 * noise_variance)
+        return int(np.clip(1 + (gain > worth).sum(), 1, self.most))
+
+    @staticmethod
+    def _cut(tree: TokenTree, K: int, noise_variance: float) -> SharedNoise:
+        return SharedNoise(*tree.atoms(K), noise_variance)
+
+    def split_to(self, K: int) -> None:
+        """K atoms even if no tree had as many: rows farthest from the atoms become atoms."""
+        fit = self.best if self.fits else SharedNoise(self.mean[None], np.ones(1), self.known or self.variance)
+        centres = list(fit.centres)
+        gaps = np.min(_gaps(self.rows.points, fit), 1)
+        while len(centres) < K:
+            centres.append(self.rows.points[int(np.argmax(gaps))])
+            gaps = np.minimum(gaps, ((self.rows.points - centres[-1]) ** 2).sum(1))
+        self.offer(SharedNoise(np.array(centres), np.full(K, 1 / K), fit.variance))
+
+    def posterior(self) -> dict[int, float]:
+        """The probability of each K considered, all being as likely beforehand."""
+        numbers = sorted(self.evidence)
+        weights = np.exp(np.array([self.evidence[K] for K in numbers]) - max(self.evidence.values()))
+        return dict(zip(numbers, (weights / weights.sum()).tolist(), strict=True))
+
+    def refine(self, rounds: int = 3) -> None:
+        """Split and merge around the best until neither finds more evidence."""
+        for _ in range(rounds):
+            before = max(self.evidence.values())
+            for start in (*self._splits(self.best), *self._merges(self.best)):
+                self.offer(start)
+            if max(self.evidence.values()) <= before + 1e-6:
+                return
+
+    def _splits(self, fit: SharedNoise, tries: int = 2):
+        """The atoms whose rows spread farthest beyond the noise along a line, cut in two across it."""
+        if len(fit) >= self.most:
+            return
+        labels = np.argmin(_gaps(self.rows.points, fit), 1)
+        strain = []
+        for k in range(len(fit)):
+            mine = labels == k
+            if mine.sum() < 3:
+                strain.append((-np.inf, None))
+                continue
+            X, c = self.rows.points[mine] - fit.centres[k], self.rows.counts[mine]
+            values, vectors = np.linalg.eigh((X * c[:, None]).T @ X / c.sum())
+            strain.append((c.sum() * (values[-1] / fit.variance - 1), vectors[:, -1] * values[-1] ** 0.5))
+        for k in np.argsort([-s for s, _ in strain], kind="stable")[:tries]:
+            step = strain[k][1]
+            if step is None:
+                continue
+            centres = np.concatenate([np.delete(fit.centres, k, 0), [fit.centres[k] - step], [fit.centres[k] + step]])
+            masses = np.concatenate([np.delete(fit.masses, k), np.full(2, fit.masses[k] / 2)])
+            yield SharedNoise(centres, masses, fit.variance)
+
+    def _merges(self, fit: SharedNoise, tries: int = 2):
+        """The pairs of atoms that are cheapest to merge."""
+        K = len(fit)
+        if K < 2:
+            return
+        i, j = np.triu_indices(K, 1)
+        p = fit.masses
+        cost = p[i] * p[j] / (p[i] + p[j]) * ((fit.centres[i] - fit.centres[j]) ** 2).sum(1)
+        for pair in np.argsort(cost, kind="stable")[:tries]:
+            a, b = i[pair], j[pair]
+            mass = p[a] + p[b]
+            centre = (p[a] * fit.centres[a] + p[b] * fit.centres[b]) / mass
+            keep = np.delete(np.arange(K), [a, b])
+            yield SharedNoise(np.vstack([fit.centres[keep], centre]), np.append(p[keep], mass), fit.variance)
+
+
+def _gaps(points: np.ndarray, fit: SharedNoise) -> np.ndarray:
+    gaps = (points**2).sum(1)[:, None] - 2 * points @ fit.centres.T + (fit.centres**2).sum(1)
+    return gaps - 2 * fit.variance * np.log(np.maximum(fit.masses, 1e-300))

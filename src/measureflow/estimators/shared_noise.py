@@ -1,0 +1,135 @@
+"""Mixtures of Gaussians that share one noise level: EM, and how much evidence the data hold for each number of them."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+from scipy.special import gammaln
+
+BLOCK = 1 << 15  # rows in a block; sums run over blocks in their order, so the thread count cannot change a bit
+
+
+@dataclass(frozen=True)
+class SharedNoise:
+    r"""The density :math:`\sum_k p_k\, N(x; \mu_k, \sigma^2 I)`, with the log-likelihood of the data it was fitted to."""
+
+    centres: np.ndarray  # (K, d)
+    masses: np.ndarray  # (K,)
+    variance: float
+    log_likelihood: float = float("nan")
+
+    def __len__(self) -> int:
+        return len(self.masses)
+
+
+def fit_em(
+    X: np.ndarray,
+    w: np.ndarray,
+    start: SharedNoise,
+    *,
+    steps: int,
+    tol: float = 1e-7,
+    floor: float = 0.0,
+    known: float | None = None,
+):
+    r"""EM from a start for at most ``steps``, until the mean log-likelihood gains less than ``tol``.
+
+    Rows X (n, d) count w (n,) times each. The log-likelihood returned is that of the mixture returned; the variance
+    never falls below ``floor``, and stays as it is where it is ``known``.
+    """
+    centres, masses = np.ascontiguousarray(start.centres, dtype=np.float64), np.array(start.masses, dtype=np.float64)
+    variance, total, d = max(float(start.variance if known is None else known), floor), w.sum(), X.shape[1]
+    last = -np.inf
+    for step in range(steps + 1):
+        log_likelihood, won, sums, spread = _expectation(X, w, centres, masses, variance)
+        if step == steps or log_likelihood - last < tol * total:
+            break
+        last = log_likelihood
+        held = won > 0
+        new = np.where(held[:, None], sums / np.where(held, won, 1.0)[:, None], centres)
+        spread -= (won * ((new - centres) ** 2).sum(1)).sum()  # around the new centres instead of the old
+        centres, masses = new, won / total
+        variance = max(spread / (total * d), floor) if known is None else variance
+    return SharedNoise(centres, masses, variance, log_likelihood)
+
+
+def _expectation(X, w, centres, masses, variance):
+    """Log-likelihood, mass won by each centre, weighted sums of the rows, and the squared distances to the centres."""
+    edges = range(0, len(X), BLOCK)
+    if len(edges) == 1:
+        return _block(X, w, centres, masses, variance)
+    with ThreadPoolExecutor() as pool:
+        parts = list(pool.map(lambda a: _block(X[a : a + BLOCK], w[a : a + BLOCK], centres, masses, variance), edges))
+    return tuple(sum(column) for column in zip(*parts, strict=True))
+
+
+@njit(nogil=True, cache=True, fastmath={"contract", "reassoc", "nsz", "arcp"})
+def _block(X, w, centres, masses, variance):
+    n, d = X.shape
+    K = len(masses)
+    constant = -0.5 * d * np.log(2 * np.pi * variance)
+    half = -0.5 / variance
+    log_masses = np.log(np.maximum(masses, 1e-300))
+    won, sums, spread, log_likelihood = np.zeros(K), np.zeros((K, d)), 0.0, 0.0
+    gap, joint = np.empty(K), np.empty(K)
+    for i in range(n):
+        top = -np.inf
+        for k in range(K):
+            g = 0.0
+            for j in range(d):
+                g += (X[i, j] - centres[k, j]) ** 2
+            gap[k] = g
+            joint[k] = log_masses[k] + half * g
+            top = max(top, joint[k])
+        total = 0.0
+        for k in range(K):
+            joint[k] = np.exp(joint[k] - top) if joint[k] > top - 40.0 else 0.0
+            total += joint[k]
+        log_likelihood += w[i] * (constant + top + np.log(total))
+        for k in range(K):
+            if joint[k] > 0.0:
+                r = w[i] * joint[k] / total
+                won[k] += r
+                spread += r * gap[k]
+                for j in range(d):
+                    sums[k, j] += r * X[i, j]
+    return log_likelihood, won, sums, spread
+
+
+def responsibilities(X: np.ndarray, fit: SharedNoise) -> tuple[np.ndarray, np.ndarray]:
+    """For each row the probability of each centre, (n, K), and the log-density, (n,)."""
+    d = X.shape[1]
+    gaps = (X**2).sum(1)[:, None] - 2 * X @ fit.centres.T + (fit.centres**2).sum(1)
+    with np.errstate(divide="ignore"):
+        joint = np.log(fit.masses) - np.maximum(gaps, 0) / (2 * fit.variance) - d / 2 * np.log(2 * np.pi * fit.variance)
+    top = joint.max(1, keepdims=True)
+    r = np.exp(joint - top)
+    total = r.sum(1, keepdims=True)
+    return r / total, (top + np.log(total))[:, 0]
+
+
+def log_evidence(fit: SharedNoise, n: float, mean: np.ndarray, variance: float) -> float:
+    r"""Laplace's approximation of :math:`\log p(X \mid K)`, up to a constant that is the same for every K.
+
+    .. math::
+        \log p(X|\hat\theta) + \log p(\hat\theta) + \log K! + \tfrac{D}{2}\log 2\pi - \tfrac12\log\det H, \qquad
+        \det H = \prod_k \Big(\frac{n p_k}{\sigma^2}\Big)^d \cdot \frac{n^{K-1}}{\prod_k p_k}
+
+    with centres N(mean, variance) and masses uniform on the simplex beforehand, as in the flow's training; K! counts
+    the orders in which the same centres could be named. BIC keeps only :math:`-\frac D2 \log n` of all this, and so
+    charges a cluster of five rows as much as one of five thousand.
+    """
+    K, d = fit.centres.shape
+    p = np.maximum(fit.masses, 1e-12)
+    prior = gammaln(K) - K * d / 2 * np.log(2 * np.pi * variance) - ((fit.centres - mean) ** 2).sum() / (2 * variance)
+    curvature = d * (K * np.log(n / fit.variance) + np.log(p).sum()) + (K - 1) * np.log(n) - np.log(p).sum()
+    return fit.log_likelihood + prior + gammaln(K + 1) + (K * d + K - 1) / 2 * np.log(2 * np.pi) - curvature / 2
+
+
+def bic(fit: SharedNoise, n: float) -> float:
+    """Schwarz's criterion, smaller being better."""
+    K, d = fit.centres.shape
+    return -2 * fit.log_likelihood + (K * d + K) * np.log(n)
