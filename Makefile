@@ -14,11 +14,11 @@ PYTEST_ARGS ?= -n 2
 BENCH ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint format bench chaos docs lock clean
+.PHONY: help setup demo test lint format bench scoreboard chaos docs web web-test lock clean
 
 help:  ## say what each target does
 	@echo "measureflow: type 'make' and one of"
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
 
 setup: $(STAMP)  ## build .venv from requirements.lock (the other targets do this by themselves)
 
@@ -53,12 +53,26 @@ format: setup  ## rewrite the code in the one agreed format
 bench: setup  ## time ourselves against our peers; BENCH="transport ..." chooses
 	@$(BIN)/python benchmarks/run.py $(BENCH)
 
+scoreboard: setup  ## run all benchmarks and write docs/scoreboard.md; FROM=results writes it from the saved ones
+	@$(if $(filter results,$(FROM)),,$(BIN)/python benchmarks/run.py || test $$? = 1)
+	@$(BIN)/python benchmarks/pages.py
+
 chaos: setup  ## kill a training run fifty times without warning, and check that it ends with the same bits
 	@OMP_NUM_THREADS=1 $(BIN)/python tests/chaos/kill_training.py
 
 docs: setup  ## build the documentation into docs/_build/html, warnings being errors
 	@MPLBACKEND=Agg $(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
 	@echo "Open docs/_build/html/index.html"
+
+# Node.js is needed here only: what these two make is committed in src/measureflow/explorer/static.
+web: setup  ## build the explorer's page and export the models it runs (needs Node.js)
+	@npm --prefix web ci --no-audit --no-fund --loglevel=error
+	@npm --prefix web run --silent build
+	@$(BIN)/python -m measureflow.explorer.export
+
+web-test: setup  ## drive the page in a headless Chromium; screenshots go to out/screenshots (needs Node.js)
+	@npm --prefix web ci --no-audit --no-fund --loglevel=error
+	@node tests/browser/run.mjs
 
 # torch's own accelerator packages are stripped with it; pip-compile's closing warning is about the two left out on purpose.
 lock: setup  ## work out requirements.lock again from requirements.in (LOCK_ARGS=--upgrade for newer versions)

@@ -45,18 +45,28 @@ export async function browse() {
   return browser; // with a new profile in a temporary folder, as playwright always does
 }
 
-/** A page of a given size and theme that remembers every error and every request to another host. */
-export async function open(browser, address, { width = 1280, height = 900, dark = false } = {}) {
+/** Windows of one size and theme. */
+export function watch(browser, { width = 1280, height = 900, dark = false } = {}) {
   const colorScheme = dark ? "dark" : "light";
-  const context = await browser.newContext({ viewport: { width, height }, colorScheme, acceptDownloads: true });
+  return browser.newContext({ viewport: { width, height }, colorScheme, acceptDownloads: true });
+}
+
+/** A page that remembers every error and every request to another host. */
+export async function open(context, addresses) {
   const page = await context.newPage();
   page.setDefaultTimeout(60_000);
   const faults = [];
+  page.ignore = (pattern) => (page.ignored = pattern);
   page.on("console", (message) => ["error", "warning"].includes(message.type()) && faults.push(`console: ${message.text()}`));
   page.on("pageerror", (error) => faults.push(`error: ${error.message}`));
-  context.on("request", (request) => {
-    const ours = [address, "blob:", "data:"].some((start) => request.url().startsWith(start));
+  const look = (request) => {
+    const ours = [...addresses, "blob:", "data:"].some((start) => request.url().startsWith(start));
     if (!ours) faults.push(`request to ${request.url()}`);
-  });
-  return { page, faults, close: () => context.close() };
+  };
+  context.on("request", look);
+  const close = async () => {
+    context.off("request", look);
+    await page.close();
+  };
+  return { page, faults, close };
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -43,6 +44,7 @@ def _artefact(results: Path, paper: str, name: str) -> dict[str, Any]:
     }
 
 
+@lru_cache(maxsize=256)
 def _printed(paper: str, name: str) -> list[dict[str, Any]]:
     file = files("measureflow") / "reproduce" / "published" / f"{paper}.csv"
     if not file.is_file():
