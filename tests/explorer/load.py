@@ -75,7 +75,8 @@ def main() -> int:
     asked = words.parse_args()
     with server() as address:
         times, troubles = load(address, asked.clients, asked.seconds)
-    for kind, took in [*sorted(times.items()), ("all", [t for took in times.values() for t in took])]:
+    everything = [t for took in times.values() for t in took]
+    for kind, took in [*sorted(times.items()), ("all", everything)]:
         p50, p95 = np.quantile(took, [0.5, 0.95])
         print(f"{kind:<24} {len(took):>7} requests   median {p50:6.3f} s   p95 {p95:6.3f} s   most {max(took):6.3f} s")
     print(f"{asked.clients} clients, {asked.seconds:g} s, {sum(troubles.values())} errors {dict(troubles) or ''}")
