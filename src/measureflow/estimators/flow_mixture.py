@@ -14,6 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from measureflow.estimators import dask_points
+from measureflow.estimators.familiarity import UnfamiliarDataWarning, strangeness
 from measureflow.estimators.flow_dial import FlowDial
 from measureflow.estimators.frame import Frame
 from measureflow.estimators.proposals import Candidates, flow, guess_noise, snr_of
@@ -26,11 +27,8 @@ from measureflow.models.pretrained import load_model
 
 FLOW_ROWS = 1024  # the flow looks at no more rows than this: its time grows with their square
 CLIMB_ROWS = 4096  # rows on which numbers of clusters are compared
+MOST_CLUSTERS = 60  # when their number is looked for
 SUMMARY_ROWS = 8192  # rows that partial_fit remembers
-
-
-class UnfamiliarDataWarning(UserWarning):
-    """The data look unlike the mixtures that the flow was trained on."""
 
 
 class FlowMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, DensityMixin, BaseEstimator):
@@ -115,10 +113,11 @@ class FlowMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
         if dask_points.is_dask(X):
             return self._fit_blocks(X, sample_weight)
         X, w, kept = self._rows_to_fit(X, sample_weight)
-        self._fit_rows(distinct_rows(X, w))
+        rows = distinct_rows(X, w)
+        self._fit_rows(rows)
+        self._summary = rows.summary(SUMMARY_ROWS)
         self.labels_ = np.full(len(kept), -1)
         self.labels_[kept] = self._posteriors(X)[0].argmax(1)
-        self._summary = None
         return self
 
     def partial_fit(self, X, y=None, sample_weight=None):
@@ -193,15 +192,17 @@ class FlowMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
         model, K = self._model(), self.n_clusters
         size = max(FLOW_ROWS, 4 * (K or 0))
         known = None if self.snr_db is None else rows.variance / (1 + 10 ** (self.snr_db / 10))
-        candidates = Candidates(rows.sample(max(CLIMB_ROWS, size)), known=known, only=K)
+        # Rows that do not repeat leave no noise to estimate if each is a cluster: a likelihood without bound.
+        most = MOST_CLUSTERS if rows.total >= 2 * len(rows.counts) else min(MOST_CLUSTERS, len(rows.counts) - 1)
+        candidates = Candidates(rows.sample(max(CLIMB_ROWS, size)), known=known, only=K, most=most)
         if known is None:
             noise, tree = guess_noise(model, rows, self.n_layers)
-            candidates.climb(tree, noise)
+            candidates.climb(tree, noise, steps=10)  # near enough to know the noise
         told = snr_of(rows, candidates.best.variance) if known is None else float(self.snr_db)
         seen = rows.sample(size)
         path, _ = flow(model, seen, told, exact=True, n_layers=self.n_layers)
         tree = TokenTree(path[-1][0].numpy(), seen.counts / seen.total)
-        candidates.climb(tree, known or candidates.best.variance if candidates.fits else rows.variance, patience=2)
+        candidates.climb(tree, known or candidates.best.variance if candidates.fits else rows.variance)
         if K is None:
             candidates.refine()
         elif K not in candidates.fits:
@@ -256,20 +257,10 @@ class FlowMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
         self.certificate_ = {"clusters": density(self._fit), "flow": density(atoms)} if self._fit.variance > 0 else {}
 
     def _warn(self, inner: Rows) -> None:
-        """Say so when the residuals do not look like one Gaussian noise."""
-        if self._fit.variance <= 0 or inner.total < 50:
-            return
-        sample = inner.sample(CLIMB_ROWS)
-        d = sample.points.shape[1]
-        gaps = ((sample.points[:, None] - self._fit.centres) ** 2).sum(-1).min(1) / self._fit.variance
-        far = float(sample.counts @ (gaps > d + 4 * np.sqrt(2 * d) + 8) / sample.total)
-        if far > 0.02:
-            warnings.warn(
-                f"{far:.0%} of the rows lie farther from every centre than Gaussian noise of one size would put them: "
-                "clusters may have unequal spreads, heavy tails or a background, unlike the training mixtures",
-                UnfamiliarDataWarning,
-                stacklevel=4,
-            )
+        """Say so when the rows do not look like a few round clusters with one noise."""
+        odd = strangeness(inner.sample(CLIMB_ROWS), self._fit)
+        if odd is not None:
+            warnings.warn(f"{odd}: the flow was trained on round clusters of one size", UnfamiliarDataWarning, stacklevel=5)
 
     def _posteriors(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Probabilities of the clusters and log-densities, in blocks so that memory stays small."""
@@ -300,10 +291,11 @@ class FlowMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
         parts = [summarise(block, w[a:b]) for block, a, b in zip(blocks, edges[:-1], edges[1:], strict=True)]
         parts = dask.compute(*parts)
         points, counts = (np.concatenate([getattr(part, name) for part in parts]) for name in ("points", "counts"))
-        self._fit_rows(distinct_rows(points, counts))
+        rows = distinct_rows(points, counts)
+        self._fit_rows(rows)
+        self._summary = rows.summary(SUMMARY_ROWS)
         label = dask.delayed(lambda block: self._posteriors(np.asarray(block, dtype=np.float64))[0].argmax(1))
         self.labels_ = np.concatenate(dask.compute(*[label(block) for block in blocks]))
-        self._summary = None
         return self
 
     def _model(self):

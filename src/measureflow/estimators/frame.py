@@ -1,4 +1,4 @@
-"""The coordinates in which clusters are sought: constant columns left out, wild scales evened, empty directions dropped."""
+"""The coordinates in which clusters are sought: constant columns left out, wild scales evened."""
 
 from __future__ import annotations
 

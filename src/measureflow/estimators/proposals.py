@@ -1,4 +1,4 @@
-"""From rows to candidate mixtures: flow a sample, guess the noise, cut the tree of tokens, climb the evidence over K."""
+"""From rows to candidate mixtures: guess the noise, flow, cut the tree of tokens, climb the evidence over K."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from measureflow.estimators.token_tree import TokenTree
 from measureflow.flows import Trajectory
 from measureflow.models.losses import LEAST_SNR_DB
 
-SCAN_DB = (0.0, 6.0, 12.0, 18.0, 24.0)  # guesses of the SNR, near enough for the noise head to find its way
-SCAN_ROWS = 256
+SCAN_DB = (0.0, 7.0, 14.0, 21.0)  # guesses of the SNR, near enough for the noise head to find its way
+SCAN_ROWS = 200
 HIGHEST_SNR_DB = 30.0
 
 
 @torch.no_grad()
 def flow(model, rows: Rows, snr_db, *, exact: bool, n_layers: int | None = None) -> tuple[Trajectory, np.ndarray]:
-    """The trajectory of the rows for each SNR, and the log10 of the noise variance it speaks for with its error, in dB."""
+    """The trajectory of the rows for each SNR, and the noise variance it speaks for with its error, both in dB."""
     snr = torch.as_tensor(np.atleast_1d(snr_db), dtype=torch.float32)
     scale = max(rows.variance, np.finfo(np.float64).tiny) ** 0.5
     points = torch.as_tensor((rows.points - rows.mean) / scale, dtype=torch.float32)
@@ -50,10 +50,8 @@ def guess_noise(model, rows: Rows, n_layers: int | None = None) -> tuple[float, 
 class Candidates:
     """For each K the best mixture found so far, with the evidence for it."""
 
-    def __init__(
-        self, rows: Rows, *, known: float | None = None, only: int | None = None, steps: int = 30, most: int = 60
-    ):
-        self.rows, self.steps, self.known, self.only = rows, steps, known, only
+    def __init__(self, rows: Rows, *, known: float | None = None, only: int | None = None, most: int = 60):
+        self.rows, self.known, self.only = rows, known, only
         most = max(most, only or 0)
         self.most = min(most, len(rows.counts))
         self.mean, self.variance = rows.mean, rows.variance
@@ -61,10 +59,10 @@ class Candidates:
         self.fits: dict[int, SharedNoise] = {}
         self.evidence: dict[int, float] = {}
 
-    def offer(self, start: SharedNoise) -> float:
+    def offer(self, start: SharedNoise, steps: int = 30) -> float:
         """Polish a start, keep it if it is the best of its K, and say the evidence for it."""
         fit = fit_em(
-            self.rows.points, self.rows.counts, start, steps=self.steps, tol=1e-6, floor=self.floor, known=self.known
+            self.rows.points, self.rows.counts, start, steps=steps, tol=1e-6, floor=self.floor, known=self.known
         )
         evidence = log_evidence(fit, self.rows.total, self.mean, self.variance)
         K = len(fit)
@@ -77,17 +75,17 @@ class Candidates:
         """The mixture with the most evidence."""
         return self.fits[max(self.evidence, key=self.evidence.__getitem__)]
 
-    def climb(self, tree: TokenTree, noise_variance: float, patience: int = 3) -> None:
-        """Offer cuts of the tree upward and downward from where the noise says, until the evidence has fallen for long."""
+    def climb(self, tree: TokenTree, noise_variance: float, *, patience: int = 2, steps: int = 30) -> None:
+        """Offer cuts of the tree up and down from where the noise says, until the evidence has fallen for long."""
         if self.only is not None:
             if self.only <= len(tree.masses):
-                self.offer(self._cut(tree, self.only, noise_variance))
+                self.offer(self._cut(tree, self.only, noise_variance), steps)
             return
         start = self._first_guess(tree, noise_variance)
         for step in (1, -1):
             best, worse, K = -np.inf, 0, start
             while 1 <= K <= min(self.most, len(tree.masses)) and worse < patience:
-                evidence = self.offer(self._cut(tree, K, noise_variance))
+                evidence = self.offer(self._cut(tree, K, noise_variance), steps)
                 worse = 0 if evidence > best else worse + 1
                 best, K = max(best, evidence), K + step
         self.offer(SharedNoise(self.mean[None], np.ones(1), self.variance))

@@ -36,13 +36,17 @@ class Rows:
         return float(self.column_variances.mean()) if self.points.shape[1] else 0.0
 
     def sample(self, size: int) -> Rows:
-        """At most ``size`` rows, evenly spaced along the mass: no chance, and each as likely as its mass."""
+        """At most ``size`` rows, evenly spaced along the mass: no chance, and each as likely as its mass.
+
+        They are taken in order of their distance to the mean, so that turning the data takes the same rows.
+        """
         if len(self.counts) <= size:
             return self
-        edges = np.cumsum(self.counts)
+        outward = np.argsort(((self.points - self.mean) ** 2).sum(1), kind="stable")
+        edges = np.cumsum(self.counts[outward])
         at = (np.arange(size) + 0.5) / size * edges[-1]
         chosen, times = np.unique(np.searchsorted(edges, at), return_counts=True)
-        return Rows(self.points[chosen], times.astype(np.float64))
+        return Rows(self.points[outward[chosen]], times.astype(np.float64))
 
     def summary(self, size: int) -> Rows:
         """At most ``size`` rows that hold the mass of all."""

@@ -14,7 +14,7 @@ BLOCK = 1 << 15  # rows in a block; sums run over blocks in their order, so the 
 
 @dataclass(frozen=True)
 class SharedNoise:
-    r"""The density :math:`\sum_k p_k\, N(x; \mu_k, \sigma^2 I)`, with the log-likelihood of the data it was fitted to."""
+    r"""The density :math:`\sum_k p_k\, N(x; \mu_k, \sigma^2 I)`, and the log-likelihood of the data it fits."""
 
     centres: np.ndarray  # (K, d)
     masses: np.ndarray  # (K,)
