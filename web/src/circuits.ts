@@ -46,7 +46,7 @@ class Circuits {
   layer = 0;
   head = "enc_ca";
   pictures: Picture[] = [];
-  body = h("div", { class: "stack" });
+  body = h("div", { class: "stack" }, h("p", { class: "empty" }, "Building the circuit…"));
   trouble = h("div", { role: "alert" });
 
   constructor(private place: HTMLElement) {}

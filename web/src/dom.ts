@@ -35,7 +35,7 @@ export function choice(
   value: string,
   change: (value: string) => void,
 ) {
-  const select = h("select", { onchange: () => change(select.value) });
+  const select = h("select", { "aria-label": label, onchange: () => change(select.value) });
   for (const [option, words] of options) select.append(h("option", { value: option, selected: option === value }, words));
   return Object.assign(h("label", { class: "field" }, h("span", {}, label), select), { select });
 }

@@ -31,7 +31,7 @@ interface Rows {
 
 export default async function papers(place: HTMLElement): Promise<() => void> {
   const shelf = await ask<Paper[]>("/api/papers");
-  const made = shelf.flatMap((paper) => paper.artefacts).filter((one) => one.made).length;
+  const made = shelf.reduce((sum, paper) => sum + count(paper), 0);
   fill(
     place,
     h(
@@ -42,18 +42,25 @@ export default async function papers(place: HTMLElement): Promise<() => void> {
     ),
     made === 0 &&
       h("p", { class: "notice" }, "Nothing has been made here yet, so only printed numbers are shown. Start with ", h("code", {}, "measureflow reproduce castin2025 fig1 --size tiny"), " and come back."),
-    ...shelf.map(panel),
+    ...shelf.toSorted((a, b) => count(b) - count(a)).map(panel),
   );
+  const first = place.querySelector<HTMLDetailsElement>("details:has(.made)") ?? place.querySelector<HTMLDetailsElement>("details:has(.known)");
+  if (first) first.open = true;
   return () => {};
 }
 
+const count = (paper: Paper) => paper.artefacts.filter((one) => one.made).length;
+
 function panel(paper: Paper): HTMLElement {
-  const made = paper.artefacts.filter((one) => one.made).length;
+  const made = count(paper);
+  const telling = paper.artefacts.filter((one) => one.made || one.printed.length).sort((a, b) => +b.made - +a.made);
   return h(
     "section",
     { class: "panel" },
     h("header", {}, h("h2", {}, paper.title), h("small", {}, `${made} of ${paper.artefacts.length} made here`)),
-    ...(paper.artefacts.length ? paper.artefacts.map(artefact) : [h("p", { class: "empty" }, "This server was not told what this paper has to show.")]),
+    ...telling.map(artefact),
+    h("div", { class: "rest" }, ...paper.artefacts.filter((one) => !telling.includes(one)).map(artefact)),
+    !paper.artefacts.length && h("p", { class: "empty" }, "This server was not told what this paper has to show."),
   );
 }
 
@@ -63,14 +70,14 @@ function artefact(one: Artefact): HTMLElement {
   const details = h(
     "details",
     { class: "artefact" },
-    h("summary", {}, one.title || spaced(one.name), h("span", { class: `badge ${one.made ? "made" : ""}` }, words)),
+    h("summary", {}, one.title || spaced(one.name), h("span", { class: `badge ${one.made ? "made" : one.printed.length ? "known" : ""}` }, words)),
     body,
   );
   details.addEventListener("toggle", () => details.open && !body.childElementCount && void show(one, body));
   return details;
 }
 
-const spaced = (name: string) => name.replace(/^(table|fig|theorem)/, (word) => ({ table: "Table ", fig: "Figure ", theorem: "Theorem " })[word]!);
+const spaced = (name: string) => name.replace(/^(table|fig|theorem)/, (word) => ({ table: "Table ", fig: "Figure ", theorem: "Theorem " })[word]!).trim();
 
 async function show(one: Artefact, body: HTMLElement) {
   fill(

@@ -150,7 +150,7 @@ class Cluster {
             { class: "three" },
             small("k-means", "", "kmeans"),
             small("Gaussian mixture", "", "mixture"),
-            small("FlowMixture", "", "server", h("div", { class: "row" }, this.fitButton)),
+            small("FlowMixture", "every row, by the library itself", "server", h("div", { class: "row" }, this.fitButton)),
           ),
         ),
       ),
@@ -226,7 +226,7 @@ class Cluster {
     const mixture = mixtureByBic(input);
     this.peers.mixture = mixture;
     this.say("mixture", `K = ${mixture.centres.n}, by BIC`);
-    this.say("server", "");
+    this.say("server", "every row, by the library itself");
     const snr = 10 * Math.log10(Math.max(1e-3, variance(input) / mixture.noise - 1));
     this.dial.set(Math.min(this.model.snr_high, Math.max(this.model.snr_low, snr)));
     this.flow();
@@ -253,8 +253,9 @@ class Cluster {
         ),
         h(
           "div",
-          { class: "row" },
-          ...this.examples.map((e) => button(e.title, () => void this.example(e.name), { class: "quiet", "data-example": e.name })),
+          { class: "row examples" },
+          h("span", { class: "note" }, "or"),
+          ...this.examples.map((e) => button(e.title, () => void this.example(e.name), { class: "chip", "data-example": e.name })),
         ),
       ),
       table && this.tableControls(table),

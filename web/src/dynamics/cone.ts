@@ -13,12 +13,12 @@ const TOP = 3; // height of the cone drawn
 export function cone(strands: () => Strand[]): Picture & { turn: (by: number) => void } {
   let azimuth = 0.7;
   let tilt = 0.38;
-  const made = picture("Paths of covariances in the cone", (w) => Math.min(420, Math.max(280, w * 0.9)), (c, width, height) => {
-    const unit = Math.min(width / 2.5, height / 1.5) / TOP;
+  const made = picture("Paths of covariances in the cone", (w) => Math.min(400, Math.max(270, w * 0.82)), (c, width, height) => {
+    const unit = Math.min((0.45 * width) / TOP, (height - 46) / (TOP * (Math.cos(tilt) + Math.abs(Math.sin(tilt)))));
     const at = (a: number, b: number, z: number): [number, number] => {
       const x = a * Math.cos(azimuth) - b * Math.sin(azimuth);
       const y = a * Math.sin(azimuth) + b * Math.cos(azimuth);
-      return [width / 2 + x * unit, height - 26 - (z * Math.cos(tilt) - y * Math.sin(tilt)) * unit];
+      return [width / 2 + x * unit, height - 16 - (z * Math.cos(tilt) - y * Math.sin(tilt)) * unit];
     };
     const of = (S: Matrix) => at((S[0] - S[3]) / 2, S[1], (S[0] + S[3]) / 2);
     const ring = (z: number) => {

@@ -6,22 +6,23 @@ import { ATTENTIONS, cloud, covariance, covariancePath, energy, entropy, hasClos
 import { cone, fateColour, type Strand } from "./cone";
 
 const VALUES: Record<string, [words: string, V: Matrix]> = {
-  contract: ["V = −I, draws together", [-1, 0, 0, -1]],
-  expand: ["V = I, pushes apart", [1, 0, 0, 1]],
-  turn: ["V = a quarter turn", [0, -1, 1, 0]],
+  contract: ["V = −I", [-1, 0, 0, -1]],
+  expand: ["V = I", [1, 0, 0, 1]],
+  turn: ["V = quarter turn", [0, -1, 1, 0]],
   saddle: ["V = diag(1, −1)", [1, 0, 0, -1]],
   project: ["V = diag(−1, 0)", [-1, 0, 0, 0]],
 };
 const SCORES: Record<string, [words: string, Q: Matrix, K: Matrix]> = {
   identity: ["Q = K = I", I, I],
-  sharp: ["Q = K = 1.5 I, sharper", [1.5, 0, 0, 1.5], [1.5, 0, 0, 1.5]],
+  sharp: ["Q = K = 1.5 I", [1.5, 0, 0, 1.5], [1.5, 0, 0, 1.5]],
   uneven: ["Q = K = diag(1.4, 0.4)", [1.4, 0, 0, 0.4], [1.4, 0, 0, 0.4]],
   opposed: ["Q = −I, K = I", [-1, 0, 0, -1], I],
-  turned: ["Q = a quarter turn, K = I", [0, -1, 1, 0], I],
+  turned: ["Q = quarter turn, K = I", [0, -1, 1, 0], I],
 };
 const CLOUDS: [string, string][] = [["gauss", "one Gaussian"], ["blobs", "three groups"], ["ring", "a ring"]];
 const H = 0.04; // time of one frame
-const FAR = 1e3;
+const PACE = 30; // milliseconds between frames, at least
+const FAR = 1e3; // a token beyond this has left
 
 interface Job {
   id: string;
@@ -211,8 +212,11 @@ class Dynamics {
     if (this.frame) return this.pause();
     if (this.over) this.reset();
     this.play.textContent = "Pause";
-    const tickle = () => {
+    let last = 0;
+    const tickle = (now: number) => {
       this.frame = requestAnimationFrame(tickle);
+      if (now - last < PACE) return;
+      last = now;
       this.advance();
     };
     this.frame = requestAnimationFrame(tickle);
@@ -249,7 +253,7 @@ class Dynamics {
   showServer(job?: Job) {
     const running = job && !["done", "failed", "cancelled"].includes(job.state);
     const words = !job
-      ? "Flow 2,000 tokens with the library itself: adaptive steps, and the time of a blow-up."
+      ? "Flow 1,000 tokens with the library itself: adaptive steps, and the time of a blow-up."
       : job.state === "failed"
         ? `It could not run: ${job.reason}`
         : job.state === "cancelled"
@@ -269,9 +273,10 @@ class Dynamics {
 
   async simulate() {
     if (this.job) this.job.stopped = true;
+    this.pause(); // the machine has better things to do
     const rows = (M: Matrix) => [M.slice(0, 2), M.slice(2)];
     const { attention, Q, K, V, epsilon, relative } = this.set;
-    const asked = { attention, Q: rows(Q), K: rows(K), V: rows(V), epsilon, relative, n: 2000, time: 6, layers: 60, seed: this.seed };
+    const asked = { attention, Q: rows(Q), K: rows(K), V: rows(V), epsilon, relative, n: 1000, time: 4, layers: 40, seed: this.seed };
     const options = { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(asked) };
     try {
       let job = await ask<Job>("/api/simulate", options);
