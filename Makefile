@@ -14,7 +14,7 @@ PYTEST_ARGS ?= -n 2
 BENCH ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint format bench scoreboard chaos docs web web-test lock clean
+.PHONY: help setup demo test lint format bench scoreboard chaos docs gallery wheel-test web web-test lock clean
 
 help:  ## say what each target does
 	@echo "measureflow: type 'make' and one of"
@@ -63,6 +63,14 @@ chaos: setup  ## kill a training run fifty times without warning, and check that
 docs: setup  ## build the documentation into docs/_build/html, warnings being errors
 	@MPLBACKEND=Agg $(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
 	@echo "Open docs/_build/html/index.html"
+
+gallery: setup  ## make every table and figure of the four papers again at size tiny, and the pages that show them
+	@for paper in zimin2025 clarkson2025 he2025 castin2025; do \
+	  MPLBACKEND=Agg $(BIN)/measureflow reproduce $$paper --size tiny --out out/gallery || exit 1; done
+	@MPLBACKEND=Agg $(BIN)/python docs/make_papers.py out/gallery
+
+wheel-test: setup  ## build wheel and sdist, install the wheel into a clean environment, and try what ships
+	@PYTHON=$(abspath $(BIN)/python) TORCH_PIP_ARGS="$(TORCH_PIP_ARGS)" sh tests/wheel/run.sh
 
 # Node.js is needed here only: what these two make is committed in src/measureflow/explorer/static.
 web: setup  ## build the explorer's page and export the models it runs (needs Node.js)

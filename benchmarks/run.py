@@ -1,7 +1,8 @@
 """Run the benchmarks and keep their tables: ``python benchmarks/run.py [name ...] [--list]``.
 
 A benchmark is a file ``bench_<name>.py`` here with a function ``rows()``; benchmarks/README.md says what it
-returns. Speed is always a ratio against a peer, timed in the same run with the same threads.
+returns. Speed is always a ratio against a peer, timed in the same run with the same threads. Results saved in their
+usual place are also written into the pages that show them (pages.py).
 """
 
 import argparse
@@ -11,6 +12,7 @@ import json
 import os
 import platform
 import re
+import subprocess
 import sys
 from collections.abc import Callable
 from importlib import metadata
@@ -71,6 +73,13 @@ def machine() -> dict:
     }
 
 
+def commit() -> str | None:
+    """The commit that was measured, with a plus where the tree had changed since; None outside a repository."""
+    git = ["git", "-C", str(HERE), "describe", "--always", "--dirty=+", "--abbrev=8", "--exclude=*"]
+    found = subprocess.run(git, capture_output=True, text=True, check=False)
+    return found.stdout.strip() or None
+
+
 def numba_threads() -> int:
     import numba
 
@@ -119,7 +128,7 @@ def save(group: str, rows: list[dict], facts: dict, folder: Path) -> None:
     """Write ``<group>.json`` and ``<group>.md``."""
     date = datetime.datetime.now(datetime.UTC).date().isoformat()
     folder.mkdir(parents=True, exist_ok=True)
-    record = {"group": group, "date": date, "machine": facts, "rows": rows}
+    record = {"group": group, "date": date, "commit": commit(), "machine": facts, "rows": rows}
     (folder / f"{group}.json").write_text(json.dumps(record, indent=2) + "\n")
     (folder / f"{group}.md").write_text(markdown(group, rows, facts, date))
 
@@ -155,6 +164,8 @@ def main(arguments: list[str] | None = None) -> int:
         console.print(f"No benchmark called {', '.join(unknown)}; there are {', '.join(benchmarks)}")
         return 2
     rows = run(chosen.names or list(benchmarks), benchmarks, chosen.out, console)
+    if chosen.out == RESULTS:
+        load(HERE / "pages.py").main([])
     missed = [row["name"] for row in rows if row["met"] is False]
     console.print(f"{len(rows)} rows, {len(missed)} below target")
     for name in missed:

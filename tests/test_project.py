@@ -1,14 +1,11 @@
 """The project keeps its own promises: a cheap import, one version, a complete lock, an independent oracle."""
 
 import ast
-import doctest
 import re
 import subprocess
 import sys
 import tomllib
 from pathlib import Path
-
-import pytest
 
 import measureflow
 from measureflow.data import load_faithful, load_penguins
@@ -90,14 +87,6 @@ def test_palmer_penguins_is_the_published_table():
     assert table.shape == (344, 8)
     assert table.isna().sum().sum() == 19  # two birds without four measurements, eleven without a sex
     assert table.groupby("island").size().to_dict() == {"Biscoe": 168, "Dream": 124, "Torgersen": 52}
-
-
-@pytest.mark.parametrize("page", ["README.md", "docs/quickstart.md", "docs/design.md"])
-def test_the_examples_in_a_page_run(page):
-    text = re.sub(r"^```.*$", "", (ROOT / page).read_text(), flags=re.MULTILINE)
-    test = doctest.DocTestParser().get_doctest(text, {}, page, page, 0)
-    runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS)
-    assert runner.run(test).failed == 0
 
 
 def test_the_ten_lines_of_the_readme_print_what_they_say(capsys):
