@@ -6,7 +6,7 @@ import sys
 
 from typer.testing import CliRunner
 
-from measureflow import __version__, cli, measures
+from measureflow import __version__, cli, doctor, measures
 
 runner = CliRunner()
 
@@ -39,7 +39,7 @@ def test_help_loads_nothing_heavy():
 
 def test_doctor_finds_this_installation_well():
     result = runner.invoke(cli.main, ["doctor", "--json"])
-    report = json.loads(result.output)
+    report = json.loads(result.stdout)
     assert [check["detail"] for check in report["checks"] if not check["ok"]] == []
     assert len(report["checks"]) > 0
     assert report["ok"]
@@ -68,7 +68,42 @@ def test_doctor_reports_a_broken_core_and_fails(monkeypatch):
 
 
 def test_doctor_reports_a_missing_package_and_fails(monkeypatch):
-    monkeypatch.setattr(cli, "_installed", lambda name: None if name == "scipy" else "1.0")
+    monkeypatch.setattr(doctor, "installed", lambda name: None if name == "scipy" else "1.0")
     result = runner.invoke(cli.main, ["doctor", "--json"])
     assert result.exit_code == 1
-    assert json.loads(result.output)["required"]["scipy"] is None
+    assert json.loads(result.stdout)["required"]["scipy"] is None
+
+
+def test_doctor_reports_weights_that_changed(monkeypatch):
+    monkeypatch.setattr(doctor, "PROBLEMS", ())
+    monkeypatch.setattr(doctor.hashlib, "sha256", lambda content: doctor.hashlib.sha1(content))
+    report = doctor.diagnose()
+    assert not report["ok"]
+    assert all(check["name"].startswith("weights of") for check in report["checks"])
+
+
+def test_every_command_shows_examples():
+    for command in cli.main.registered_commands:
+        assert "Examples:" in (command.callback.__doc__ or ""), command.callback.__name__
+
+
+def test_list_of_reproductions_as_json():
+    result = runner.invoke(cli.main, ["reproduce", "--list", "--json"])
+    assert result.exit_code == 0
+    assert "fig1" in json.loads(result.stdout)["castin2025"]
+
+
+def test_simulation_as_json(tmp_path):
+    options = ["--gaussian", "--time", "0.1", "--layers", "2", "--no-animate", "--json", "--out", str(tmp_path)]
+    result = runner.invoke(cli.main, ["simulate", *options])
+    assert result.exit_code == 0, result.output
+    report = json.loads(result.stdout)
+    assert report["divergence"] == "none"
+    assert report["blow_up_time"] is None
+    assert all((tmp_path / file).exists() for file in report["files"])
+
+
+def test_unknown_paper_is_an_error_in_words():
+    result = runner.invoke(cli.main, ["reproduce", "nobody2025"])
+    assert result.exit_code == 2
+    assert "paper must be one of" in result.output

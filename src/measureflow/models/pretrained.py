@@ -43,8 +43,9 @@ def save_model(model: nn.Module, folder: str | Path, facts: dict | None = None) 
     folder.mkdir(parents=True, exist_ok=True)
     kind = next(kind for kind, (cls, _) in KINDS.items() if type(model) is cls)
     shape: Any = model.config
-    table = {"kind": kind, "settings": dataclasses.asdict(shape), "facts": facts or {}}
-    save_tensors(folder / "model.safetensors", model.state_dict())
+    weights = save_tensors(folder / "model.safetensors", model.state_dict())
+    sha256 = hashlib.sha256(weights.read_bytes()).hexdigest()  # the doctor compares
+    table = {"kind": kind, "settings": dataclasses.asdict(shape), "sha256": sha256, "facts": facts or {}}
     write_atomically(folder / "config.json", (json.dumps(table, indent=2) + "\n").encode())
     return folder
 
