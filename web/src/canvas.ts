@@ -109,7 +109,7 @@ export function axes(
   }
   c.textAlign = "right";
   c.textBaseline = "middle";
-  for (const t of ticks(box.y0, box.y1, (bottom - top) / 60)) {
+  for (const t of ticks(box.y0, box.y1, (bottom - top) / 45)) {
     line(c, left, Y(t), right, Y(t));
     c.fillText(short(t), left - 6, Y(t));
   }

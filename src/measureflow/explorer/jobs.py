@@ -110,11 +110,18 @@ def _number(value: Any) -> float | None:
     return number if abs(number) < float("inf") else None  # JSON has no infinity
 
 
+def _one_core() -> None:
+    """Several simulations run side by side, so each keeps to one core."""
+    import torch
+
+    torch.set_num_threads(1)
+
+
 class Jobs:
     """All simulations of one server: a few run, some wait, the rest are refused."""
 
     def __init__(self, running: int, waiting: int):
-        self.pool = ThreadPoolExecutor(running, thread_name_prefix="simulation")
+        self.pool = ThreadPoolExecutor(running, thread_name_prefix="simulation", initializer=_one_core)
         self.most, self.jobs = running + waiting, dict[str, Job]()
         self.lock = threading.Lock()
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import json
+import threading
+import warnings
 from collections.abc import AsyncIterator, Mapping, Sequence
 from functools import lru_cache
 from importlib.resources import files
@@ -23,6 +25,7 @@ from measureflow.explorer.limits import Crowd, Gate, Limits, Sealed, body_of
 
 STATIC = Path(__file__).parent / "static"
 HOSTS = ["127.0.0.1", "localhost", "[::1]"]  # a page elsewhere that points its name at us is turned away
+FITTING = threading.Lock()  # one fit at a time: it uses all cores anyway, and what Python warns of has no owner
 EXAMPLES = {"faithful": "Old Faithful eruptions", "penguins": "Palmer penguins"}
 
 
@@ -66,14 +69,14 @@ routes = APIRouter(prefix="/api")
 
 
 @routes.get("/models")
-def models() -> list[dict[str, Any]]:
+async def models() -> list[dict[str, Any]]:
     """The models the page can run, with their range of SNR and number of layers."""
     index = STATIC / "models" / "models.json"
     return json.loads(index.read_text()) if index.is_file() else []
 
 
 @routes.get("/examples")
-def examples(request: Request) -> list[dict[str, str]]:
+async def examples(request: Request) -> list[dict[str, str]]:
     """The tables at hand, the user's own first."""
     own = request.app.state.data
     mine = [{"name": "own", "title": own.name}] if own else []
@@ -81,7 +84,7 @@ def examples(request: Request) -> list[dict[str, str]]:
 
 
 @routes.get("/examples/{name}")
-def example(request: Request, name: str) -> Response:
+async def example(request: Request, name: str) -> Response:
     """One of them, as CSV."""
     own = request.app.state.data
     if name == "own" and own:
@@ -102,7 +105,7 @@ async def fit(request: Request, n_clusters: int | None = Query(None, ge=1), snr_
 
 def _fit(body: bytes, as_json: bool, options: dict[str, Any], limits: Limits) -> dict[str, Any]:
     try:
-        from measureflow import FlowMixture  # pyright: ignore[reportAttributeAccessIssue]
+        from measureflow import FlowMixture
     except (ImportError, AttributeError):
         raise HTTPException(503, "this installation has no FlowMixture, so the server cannot fit") from None
     try:
@@ -110,12 +113,15 @@ def _fit(body: bytes, as_json: bool, options: dict[str, Any], limits: Limits) ->
         options |= {name: said[name] for name in options if name in said}
         if len(table.values) > limits.rows:
             raise ValueError(f"the table has {len(table.values)} rows, more than {limits.rows}")
-        model = FlowMixture(**options, random_state=0).fit(table.values)
-    except ValueError as error:
+        with FITTING, warnings.catch_warnings(record=True) as warned:
+            warnings.simplefilter("always")
+            model = FlowMixture(**options, random_state=0).fit(table.values)
+    except (TypeError, ValueError) as error:
         raise HTTPException(422, str(error)) from None
     names = ("labels_", "cluster_centers_", "weights_", "noise_variance_", "snr_db_", "n_clusters_")
     report = {name.rstrip("_"): _plain(getattr(model, name)) for name in (*names, "n_clusters_posterior_")}
-    return {"columns": table.columns, "dropped": table.dropped, **report}
+    notes = [str(one.message) for one in warned if issubclass(one.category, UserWarning)]
+    return {"columns": table.columns, "dropped": table.dropped, "notes": notes, **report}
 
 
 def _plain(value: Any) -> Any:
@@ -126,19 +132,19 @@ def _plain(value: Any) -> Any:
 
 
 @routes.post("/simulate", status_code=202)
-def simulate(request: Request, asked: Simulation) -> dict[str, Any]:
+async def simulate(request: Request, asked: Simulation) -> dict[str, Any]:
     """Start a simulation; ask for it by its id until it is over."""
     return request.app.state.jobs.start(asked).report()
 
 
 @routes.get("/simulate/{job}")
-def watch(request: Request, job: str) -> dict[str, Any]:
+async def watch(request: Request, job: str) -> dict[str, Any]:
     """Where a simulation stands, and its result when it is done."""
     return _job(request, job).report()
 
 
 @routes.delete("/simulate/{job}")
-def cancel(request: Request, job: str) -> dict[str, Any]:
+async def cancel(request: Request, job: str) -> dict[str, Any]:
     """End a simulation."""
     found = _job(request, job)
     found.stop.set()

@@ -15,6 +15,7 @@ interface Fitted {
   cluster_centers: number[][];
   n_clusters: number;
   snr_db: number;
+  notes: string[];
 }
 
 /** What is remembered while another view is open. */
@@ -409,7 +410,7 @@ class Cluster {
       const x = Float64Array.from(fitted.cluster_centers.flat());
       const centres: Points = { n: fitted.n_clusters, d: all.d, x };
       this.peers.server = { centres, labels, weights: fitted.weights, note: "" };
-      this.say("server", `K = ${fitted.n_clusters}, SNR ${fitted.snr_db.toFixed(1)} dB, all ${all.n} rows`);
+      this.say("server", `K = ${fitted.n_clusters}, SNR ${fitted.snr_db.toFixed(1)} dB, all ${all.n} rows. ${fitted.notes.join(" ")}`);
       this.redraw();
     } catch (error) {
       this.say("server", (error as Error).message);
