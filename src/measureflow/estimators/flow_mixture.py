@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
 from functools import lru_cache
 from numbers import Integral, Real
 from pathlib import Path
@@ -29,14 +30,27 @@ FLOW_ROWS = 1024  # the flow looks at no more rows than this: its time grows wit
 CLIMB_ROWS = 4096  # rows on which numbers of clusters are compared
 MOST_CLUSTERS = 60  # when their number is looked for
 SUMMARY_ROWS = 8192  # rows that partial_fit remembers
+ROUNDS = 4  # of learning the shape of the noise from the clusters, and the clusters from the shape
+
+
+@dataclass(frozen=True)
+class _Found:
+    """What a search in one frame came to."""
+
+    atoms: SharedNoise
+    candidates: Candidates | None
+    path: tuple | None  # trajectory, the rows that flowed, the tree of their tokens
+    told_db: float
+    evidence: float
 
 
 class FlowMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, DensityMixin, BaseEstimator):
-    r"""A mixture of Gaussians with one noise level, found by a pretrained flow; the number of clusters is an output.
+    r"""A mixture of Gaussians that share one noise, found by a pretrained flow; the number of clusters is an output.
 
     The rows flow along `AnyDimensionFlow` onto the mixing measure :math:`\sum_k p_k \delta_{\mu_k}`. A sample is
     flowed at a few signal-to-noise ratios to learn the noise, then all rows (up to 1024) at the right one; the
-    tokens are merged into atoms, for every number of them, EM polishes each, and Laplace's evidence weighs them.
+    tokens are merged into atoms, for every number of them, EM polishes each, and Laplace's evidence weighs them. Where
+    the clusters found are not round, the coordinates are changed until they are, and the flow runs again.
 
     Parameters
     ----------
@@ -72,8 +86,9 @@ class FlowMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
         The trajectory of the rows the flow saw, with ``plot()``, ``to_pandas()`` and ``cut(snr_db)``.
     certificate_ : dict
         Mean log-likelihood of the rows under the clusters, and under the flow's tokens with the same noise.
-    column_scales_ : array
-        Ones, unless columns differ so much in scale that each was divided by its standard deviation.
+    noise_covariance_ : array (d, d)
+        The shape that all clusters share: a sphere, an ellipsoid along the columns or any ellipsoid, whichever the
+        evidence favours; ``noise_variance_`` is the mean of its diagonal.
 
     Examples
     --------
@@ -165,8 +180,8 @@ class FlowMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
             raise ValueError(f"n_samples must be a whole number of at least 1, got {n_samples!r}")
         rng = check_random_state(self.random_state)
         labels = np.sort(rng.choice(self.n_clusters_, size=n_samples, p=self.weights_))
-        noise = rng.standard_normal((n_samples, self.n_features_in_)) * self._frame.noise_scales(self._fit.variance)
-        return self.cluster_centers_[labels] + noise, labels
+        noise = rng.standard_normal((n_samples, self._fit.centres.shape[1])) * np.sqrt(self._fit.variance)
+        return self._frame.outward(self._fit.centres[labels] + noise), labels
 
     @property
     def _n_features_out(self):
@@ -177,15 +192,30 @@ class FlowMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
         K = self.n_clusters
         if K is not None and len(rows.counts) < K:
             raise ValueError(f"n_clusters={K} exceeds the {len(rows.counts)} distinct rows of X (n_samples too small)")
-        self._frame = Frame.of(rows)
-        inner = self._frame.inward(rows)
+        frame, found = Frame.of(rows), None
+        for _ in range(ROUNDS):
+            trial = self._find(frame, rows)
+            if found is not None and trial.evidence <= found.evidence:
+                break
+            self._frame, found = frame, trial
+            if found.candidates is None or self.snr_db is not None:
+                break
+            frame = frame.reshaped(found.candidates.rows, found.candidates.weighed())
+            if frame is None:
+                break
+        self._keep(self._frame.inward(rows), found)
+
+    def _find(self, frame: Frame, rows: Rows) -> _Found:
+        """The best mixture in a frame, and how much evidence there is for both together."""
+        inner = frame.inward(rows)
         if inner.points.shape[1] == 0 or len(inner.counts) == 1:
-            candidates, path, atoms = None, None, SharedNoise(inner.mean[None], np.ones(1), inner.variance)
-            told = np.inf
-        else:
-            candidates, path, told = self._search(inner)
-            atoms = self._chosen(candidates, inner)
-        self._keep(rows, inner, candidates, path, atoms, told)
+            atoms = SharedNoise(inner.mean[None], np.ones(1), 0.0)
+            return _Found(atoms, None, None, np.inf, np.inf)
+        candidates, path, told = self._search(inner)
+        share = rows.total / candidates.rows.total  # numbers of clusters are compared on a sample of many rows
+        evidence = share * (max(candidates.evidence.values()) - candidates.rows.total * frame.log_volume)
+        evidence -= frame.n_learned / 2 * np.log(rows.total)
+        return _Found(self._chosen(candidates, inner), candidates, path, told, evidence)
 
     def _search(self, rows: Rows) -> tuple[Candidates, tuple, float]:
         """Candidates for every plausible K, from a scan of a sample and from the flow of all the rows it can see."""
@@ -224,17 +254,18 @@ class FlowMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
             known=candidates.known,
         )
 
-    def _keep(self, rows, inner, candidates, path, atoms, told) -> None:
+    def _keep(self, inner: Rows, found: _Found) -> None:
+        atoms = found.atoms
         centres = self._frame.outward(atoms.centres)
         order = np.lexsort((*centres.T[::-1], -np.round(atoms.masses, 12)))
         self._fit = SharedNoise(atoms.centres[order], atoms.masses[order], atoms.variance, atoms.log_likelihood)
         self.cluster_centers_, self.weights_ = centres[order], atoms.masses[order] / atoms.masses.sum()
         self.n_clusters_ = len(atoms)
-        self.noise_variance_ = float(np.mean(self._frame.noise_scales(atoms.variance) ** 2))
+        self.noise_covariance_ = self._frame.noise_covariance(atoms.variance)
+        self.noise_variance_ = float(np.diagonal(self.noise_covariance_).mean())
         self.snr_db_ = float(self.snr_db) if self.snr_db is not None else _snr_db(self._fit)
-        self.column_scales_ = self._frame.scales
-        self.n_clusters_posterior_ = {len(atoms): 1.0} if candidates is None else candidates.posterior()
-        self._keep_flow(inner, path, told)
+        self.n_clusters_posterior_ = {1: 1.0} if found.candidates is None else found.candidates.posterior()
+        self._keep_flow(inner, found.path, found.told_db)
         self._warn(inner)
 
     def _keep_flow(self, inner: Rows, path, told: float) -> None:
@@ -260,7 +291,9 @@ class FlowMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
         """Say so when the rows do not look like a few round clusters with one noise."""
         odd = strangeness(inner.sample(CLIMB_ROWS), self._fit)
         if odd is not None:
-            warnings.warn(f"{odd}: the flow was trained on round clusters of one size", UnfamiliarDataWarning, stacklevel=5)
+            warnings.warn(
+                f"{odd}: the flow was trained on round clusters of one size", UnfamiliarDataWarning, stacklevel=5
+            )
 
     def _posteriors(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Probabilities of the clusters and log-densities, in blocks so that memory stays small."""

@@ -88,7 +88,8 @@ class Candidates:
                 evidence = self.offer(self._cut(tree, K, noise_variance), steps)
                 worse = 0 if evidence > best else worse + 1
                 best, K = max(best, evidence), K + step
-        self.offer(SharedNoise(self.mean[None], np.ones(1), self.variance))
+        for K in range(1, min(start, 4)):  # few long clusters may beat many round ones
+            self.offer(self._cut(tree, K, noise_variance), steps)
 
     def _first_guess(self, tree: TokenTree, noise_variance: float) -> int:
         """The K beyond which merging costs less likelihood than an atom is worth."""
@@ -110,6 +111,10 @@ class Candidates:
             centres.append(self.rows.points[int(np.argmax(gaps))])
             gaps = np.minimum(gaps, ((self.rows.points - centres[-1]) ** 2).sum(1))
         self.offer(SharedNoise(np.array(centres), np.full(K, 1 / K), fit.variance))
+
+    def weighed(self) -> list[tuple[SharedNoise, float]]:
+        """All mixtures kept, with the evidence for each."""
+        return [(self.fits[K], self.evidence[K]) for K in sorted(self.fits)]
 
     def posterior(self) -> dict[int, float]:
         """The probability of each K considered, all being as likely beforehand."""

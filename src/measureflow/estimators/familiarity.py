@@ -1,0 +1,59 @@
+"""Whether data look like the mixtures that the flow was trained on: a few round clusters with one noise."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from measureflow.estimators.rows import Rows
+from measureflow.estimators.shared_noise import SharedNoise, responsibilities
+
+FEWEST_ROWS = 50  # fewer say too little about the shape of the noise
+
+
+class UnfamiliarDataWarning(UserWarning):
+    """The data look unlike the mixtures that the flow was trained on."""
+
+
+def strangeness(rows: Rows, fit: SharedNoise) -> str | None:
+    """What is odd about rows under the mixture fitted to them, in words; None where nothing is.
+
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.concatenate([rng.normal(0, 1, (100, 2)), rng.normal(20, 4, (100, 2))])
+    >>> strangeness(Rows(X, np.ones(200)), SharedNoise(np.array([[0.0, 0.0], [20.0, 20.0]]), np.full(2, 0.5), 8.5))
+    'clusters that hold 100% of the rows spread unlike the others'
+    """
+    if fit.variance <= 0 or rows.total < FEWEST_ROWS:
+        return None
+    r = responsibilities(rows.points, fit)[0] * rows.counts[:, None]
+    gaps = ((rows.points[:, None] - fit.centres) ** 2).sum(-1)
+    return _unequal(r, gaps, fit, rows) or _scattered(r, rows) or _far(gaps, fit, rows)
+
+
+def _unequal(r: np.ndarray, gaps: np.ndarray, fit: SharedNoise, rows: Rows) -> str | None:
+    """Clusters wider or narrower than all together, by more than half and by five standard errors."""
+    d, held = rows.points.shape[1], np.maximum(r.sum(0), 1e-300)
+    spread = (r * gaps).sum(0) / (held * d)
+    mean = held @ spread / rows.total
+    if mean < 1e-3 * fit.variance:  # rows that repeat exactly: rounding is all the noise there is
+        return None
+    log_ratio = np.abs(np.log(np.maximum(spread, 1e-9 * mean) / mean))
+    odd = (log_ratio > np.log(1.5)) & (log_ratio * np.sqrt(d * held / 2) > 5)
+    share = held[odd].sum() / rows.total
+    return f"clusters that hold {share:.0%} of the rows spread unlike the others" if share > 0.05 else None
+
+
+def _scattered(r: np.ndarray, rows: Rows) -> str | None:
+    """Clusters of next to no rows, as a background or a heavy tail leaves them."""
+    tiny = int((r.sum(0) < min(5.0, max(1.5, 0.01 * rows.total))).sum())
+    many = tiny >= 3 and 3 * tiny >= r.shape[1]
+    return (
+        f"{tiny} of {r.shape[1]} clusters hold next to no rows, as a background or heavy tails make them" * many or None
+    )
+
+
+def _far(gaps: np.ndarray, fit: SharedNoise, rows: Rows) -> str | None:
+    """Rows farther from every centre than Gaussian noise would put them."""
+    d = rows.points.shape[1]
+    far = float(rows.counts @ (gaps.min(1) / fit.variance > d + 4 * np.sqrt(2 * d) + 8))
+    share = far / rows.total
+    return f"{share:.0%} of the rows lie far from every centre" if far >= 5 and share > 0.02 else None
