@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import logsumexp
+from numba import njit
 from sklearn.cluster import KMeans, kmeans_plusplus
 
 
@@ -32,40 +32,54 @@ def kmeans(points: np.ndarray, K: int, seed: int, *, starts: int = 1, init: str 
 def shared_variance_em(points: np.ndarray, K: int, seed: int, *, starts: int = 20, tol: float = 1e-6) -> Found:
     r"""Maximum likelihood for :math:`\sum_k p_k N(\mu_k, \sigma^2 I)` by EM, the best of many k-means++ starts.
 
-    All starts run side by side; each stops counting when its mean log-likelihood gains less than ``tol``.
+    A start ends when its mean log-likelihood gains less than ``tol``.
     """
-    n, d = points.shape
     seeds = np.random.default_rng(seed).integers(2**31, size=starts)
-    atoms = np.stack([kmeans_plusplus(points, K, random_state=int(s))[0] for s in seeds])  # (R, K, d)
-    masses = np.full((starts, K), 1 / K)
-    variance = np.full(starts, points.var(0).mean() / K)
-    last = np.full(starts, -np.inf)
-    squares = (points**2).sum(1)
+    first = (kmeans_plusplus(points, K, random_state=int(s))[0] for s in seeds)
+    fits = [Found(*_em(points, atoms, points.var(0).mean() / K, tol)) for atoms in first]
+    return max(fits, key=lambda fit: fit.log_likelihood)
+
+
+@njit(cache=True)
+def _em(x, atoms, variance, tol):
+    """Atoms, masses, variance and log-likelihood where EM from the given atoms comes to rest; 500 steps at most."""
+    n, d = x.shape
+    K = len(atoms)
+    masses, r, last, squares = np.full(K, 1 / K), np.empty(K), -np.inf, (x**2).sum()
     for _ in range(500):
-        gaps = gaps_to(points, squares, atoms)
-        with np.errstate(divide="ignore"):
-            joint = np.log(masses)[:, None] - gaps / (2 * variance[:, None, None])
-        total = logsumexp(joint, axis=-1)
-        score = total.mean(1) - d / 2 * np.log(2 * np.pi * variance)
-        if (score - last < tol).all():
+        won, moved, total = np.zeros(K), np.zeros((K, d)), 0.0
+        log_masses = np.log(masses)
+        for i in range(n):
+            most = -np.inf
+            for k in range(K):
+                gap = 0.0
+                for j in range(d):
+                    gap += (x[i, j] - atoms[k, j]) ** 2
+                r[k] = log_masses[k] - gap / (2 * variance)
+                most = max(most, r[k])
+            mass = 0.0
+            for k in range(K):
+                r[k] = np.exp(r[k] - most)
+                mass += r[k]
+            total += most + np.log(mass)
+            for k in range(K):
+                won[k] += r[k] / mass
+                for j in range(d):
+                    moved[k, j] += r[k] / mass * x[i, j]
+        score = total / n - d / 2 * np.log(2 * np.pi * variance)
+        if score - last < tol:
             break
-        last = score
-        r = np.exp(joint - total[..., None])
-        won = r.sum(1)
-        atoms = r.transpose(0, 2, 1) @ points / np.maximum(won, 1e-300)[..., None]
+        last, spread = score, squares
+        for k in range(K):
+            if won[k] > 0:
+                atoms[k] = moved[k] / won[k]
+            spread -= won[k] * (atoms[k] ** 2).sum()  # sum r |x - m|^2 = sum |x|^2 - sum_k won_k |m_k|^2
         masses = won / n
-        spread = (r * np.maximum(gaps_to(points, squares, atoms), 0)).sum((1, 2))
-        variance = np.maximum(spread / (n * d), 1e-12)
-    best = int(np.argmax(score))
-    return Found(atoms[best], masses[best], float(variance[best]), float(score[best] * n))
+        variance = max(spread / (n * d), 1e-12)
+    return atoms, masses, variance, score * n
 
 
-def gaps_to(points: np.ndarray, squares: np.ndarray, atoms: np.ndarray) -> np.ndarray:
-    """Squared distances (R, n, K) of points (n, d) to atoms (R, K, d)."""
-    return squares[:, None] - 2 * points @ atoms.transpose(0, 2, 1) + (atoms**2).sum(-1)[:, None]
-
-
-def em_with_bic(points: np.ndarray, seed: int, *, most: int = 12, starts: int = 10) -> Found:
+def em_with_bic(points: np.ndarray, seed: int, *, most: int = 12, starts: int = 20) -> Found:
     """Shared-variance EM for every K from 1 to ``most``, the K with the least BIC taken."""
     n, d = points.shape
     fits = [shared_variance_em(points, K, seed, starts=1 if K == 1 else starts) for K in range(1, min(most, n) + 1)]
