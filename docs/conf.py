@@ -1,5 +1,7 @@
 """How Sphinx builds these pages. The built site asks nothing of the network: formulas are MathML."""
 
+import re
+
 from docutils.nodes import SkipNode
 from docutils.utils.math import MathError
 from docutils.utils.math.latex2mathml import tex2mathml
@@ -12,8 +14,9 @@ author = "the measureflow authors"
 copyright = author
 version = release = measureflow.__version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "sphinx_gallery.gen_gallery"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_gallery.gen_gallery"]
 exclude_patterns = ["_build", "gallery/*.md5", "sg_execution_times.rst", "gallery/sg_execution_times.rst"]
+suppress_warnings = ["ref.python"]  # a shape such as (d, d) in a docstring is not the attribute d of two classes
 default_role = "py:obj"  # `Softmax` in a docstring links to Softmax
 
 myst_enable_extensions = ["dollarmath", "deflist"]
@@ -21,6 +24,7 @@ myst_heading_anchors = 3
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # docstrings say shapes; the code says types
+napoleon_use_ivar = True  # attributes as a list, not as entries of their own
 
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
@@ -57,8 +61,20 @@ def mathml(translator, node, as_block):
     raise SkipNode
 
 
+def escape_fitted_names(app, what, name, obj, options, lines):
+    """``labels_`` ends in an underscore by scikit-learn's custom, which reStructuredText would take for a link."""
+    lines[:] = [re.sub(r"(?<![`\w])(\w+)_(?=[\s,.;:)]|$)", r"\1\\_", line) for line in lines]
+
+
+def leave_out(app, what, name, obj, skip, options):
+    """Methods that scikit-learn adds to every estimator for its own plumbing."""
+    return True if re.fullmatch(r"set_\w+_request|get_metadata_routing", name) else None
+
+
 def setup(app):
-    """Register the renderer of formulas."""
+    """Register the renderer of formulas and what is done to docstrings."""
+    app.connect("autodoc-process-docstring", escape_fitted_names)
+    app.connect("autodoc-skip-member", leave_out)
     app.add_html_math_renderer(
         "mathml",
         inline_renderers=(lambda translator, node: mathml(translator, node, False), None),
