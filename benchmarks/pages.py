@@ -65,8 +65,8 @@ def scoreboard() -> str:
         *(benchmark_section(group) for group in groups),
         "## Shipped models",
         "Squared W2 between the tokens and the true mixing measure on the test sets of Zimin 2025, E.1, as logged in "
-        "training, which looks at few sets: `measureflow reproduce zimin2025 targets --size paper` looks at five hundred. "
-        "The printed numbers are those of Table 1. Less is better. [Model cards](models.md) say more.",
+        "training, which looks at few sets; `measureflow reproduce zimin2025 targets --size paper` looks at five "
+        "hundred. The printed numbers are those of Table 1. Less is better. [Model cards](models.md) say more.",
         model_scores(),
     ]
     return "\n\n".join(parts) + "\n"
