@@ -1,6 +1,7 @@
 """How Sphinx builds these pages. The built site asks nothing of the network: formulas are MathML."""
 
 import re
+from pathlib import Path
 
 from docutils.nodes import SkipNode
 from docutils.utils.math import MathError
@@ -38,8 +39,12 @@ sphinx_gallery_conf = {
 
 html_theme = "pydata_sphinx_theme"
 html_title = "measureflow"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_sidebars = {page.stem: [] for page in Path(__file__).parent.glob("*.md")}  # pages without pages of their own
 html_theme_options = {
     "show_toc_level": 2,
+    "header_links_before_dropdown": 6,
     "navigation_with_keys": False,
     "secondary_sidebar_items": ["page-toc"],
 }
