@@ -93,7 +93,8 @@ def pot_loss(tokens: Tensor, mixtures: Mixtures) -> Tensor:
     for x, atoms, weights, snr_db in zip(tokens, *_truth(mixtures), mixtures.snr_db, strict=True):
         kept = weights > 0
         cost = ot.dist(x, atoms[kept])
-        total = total + 10 ** (snr_db / 10) * ot.emd2(x.new_full((len(x),), 1 / len(x)), weights[kept], cost)
+        w2 = ot.emd2(x.new_full((len(x),), 1 / len(x)), weights[kept], cost)
+        total = total + 10 ** (snr_db / 10) * w2
     return total / tokens.shape[0] / tokens.shape[-1]
 
 
@@ -151,8 +152,8 @@ def race(config: TrainingConfig, step: int, repeats: int) -> list[dict]:
     fast, slow = min(t for t, _ in times), min(t for _, t in times)
     name = f"training step, {stage.batch} sets of {stage.n} points"
     note = f"{stage.batch / fast:.1f} sets/s for {stage.batch / slow:.1f} of plain PyTorch and a POT loop, one thread"
-    memory = [megabytes(side, step) for side in ("ours", "peer")]
-    return [row(name, fast, slow, TARGET, note), row(f"{name}, memory", *memory, None, "MB, not seconds")]
+    used = row(f"{name}, memory", megabytes("ours", step), megabytes("peer", step), None, "MB, not seconds")
+    return [row(name, fast, slow, TARGET, note), used]
 
 
 def row(name: str, ours: float, peer: float, target: float | None, note: str) -> dict:
@@ -178,7 +179,7 @@ def megabytes(side: str, step: int) -> float:
 def report_memory(side: str, step: int) -> None:
     torch.set_num_threads(1)
     config = read_config(RECIPE)
-    take_step = dict(zip(("ours", "peer"), sides(config, step), strict=True))[side]
+    take_step = sides(config, step)[("ours", "peer").index(side)]
     before = status("VmRSS")
     take_step()
     print((status("VmHWM") - before) / 1024)
