@@ -45,10 +45,9 @@ def _unequal(r: np.ndarray, gaps: np.ndarray, fit: SharedNoise, rows: Rows) -> s
 def _scattered(r: np.ndarray, rows: Rows) -> str | None:
     """Clusters of next to no rows, as a background or a heavy tail leaves them."""
     tiny = int((r.sum(0) < min(5.0, max(1.5, 0.01 * rows.total))).sum())
-    many = tiny >= 3 and 3 * tiny >= r.shape[1]
-    return (
-        f"{tiny} of {r.shape[1]} clusters hold next to no rows, as a background or heavy tails make them" * many or None
-    )
+    if tiny < 3 or 3 * tiny < r.shape[1]:
+        return None
+    return f"{tiny} of {r.shape[1]} clusters hold next to no rows, as a background or heavy tails make them"
 
 
 def _far(gaps: np.ndarray, fit: SharedNoise, rows: Rows) -> str | None:
