@@ -1,5 +1,6 @@
-"""What the browser runs is what torch runs, to 1e-5 of the spread of the data."""
+"""What the browser runs is what torch runs, to 1e-5 of the spread of the data (or to what float32 itself loses)."""
 
+import copy
 import json
 import re
 
@@ -34,6 +35,15 @@ def gap(model, graph: onnxruntime.InferenceSession, n: int, d: int, snr_db: floa
     assert ours.shape == path.shape
     assert np.abs(clock - times.numpy()).max() < 1e-5
     return float(np.abs(ours - path.numpy()).max())
+
+
+def tolerance(model, n: int, d: int, snr_db: float) -> float:
+    """1e-5, or three times what torch's own float32 is off from float64 where that is more."""
+    x = torch.randn(n, d, generator=torch.Generator().manual_seed(n))
+    with torch.no_grad():
+        path, _ = export.WholePath(model)(x, torch.tensor([snr_db]))
+        exact, _ = export.WholePath(copy.deepcopy(model).double())(x.double(), torch.tensor([snr_db]).double())
+    return max(1e-5, 3 * float((path - exact).abs().max()))
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +85,7 @@ def test_the_shipped_export_is_the_shipped_model(entry):
     for d in (2,) if entry["d"] else (1, 3, 8):
         for n in (2, 100, 700):
             for snr_db in (entry["snr_low"], (entry["snr_low"] + entry["snr_high"]) / 2, entry["snr_high"]):
-                assert gap(model, run, n, d, snr_db) < 1e-5
+                assert gap(model, run, n, d, snr_db) < tolerance(model, n, d, snr_db)
 
 
 def test_every_shipped_model_is_exported():
