@@ -19,6 +19,7 @@ TITLES = {
     "he2025": "He 2025: transformers that are EM",
     "castin2025": "Castin 2025: the Transformer PDE",
 }
+TINY = "*A tiny run: a handful of sets, models hardly trained. It shows what the command makes, not what is true.*"
 PRINTED = "Cells show ours, the printed number and the gap. "
 
 
@@ -30,7 +31,9 @@ def section(results: Path, paper: str, name: str) -> str | None:
     title, _, text = (folder / "findings.md").read_text(encoding="utf-8").partition("\n")
     size = next((size for size in reversed(SIZES) if (folder / "cache" / size).is_dir()), "small")
     pictures = [shrunk(file, f"{paper}-{name}-{file.stem}") for file in sorted(folder.glob("*.png"))]
-    lines = [f"## {title.partition(', ')[2] or title}", f"`measureflow reproduce {paper} {name} --size {size}`"]
+    heading = title.partition(", ")[2] or title
+    lines = [f"## {heading[0].upper()}{heading[1:]}", f"`measureflow reproduce {paper} {name} --size {size}`"]
+    lines += [TINY] if size == "tiny" else []
     lines += [plain(text.strip()), *(f"![{title}](images/{picture.name})" for picture in pictures)]
     return "\n\n".join(lines)
 
@@ -64,7 +67,7 @@ def page(results: Path, paper: str) -> str:
     old = old_sections(path)
     made = {name: section(results, paper, name) or old.get(name) for name in artefacts(paper)}
     missing = [name for name, text in made.items() if text is None]
-    head = f"# {TITLES[paper]}\n\n{PRINTED if paper == 'zimin2025' else ''}Made by `make gallery`."
+    head = f"# {TITLES[paper]}\n\n{PRINTED if paper == 'zimin2025' else ''}`make gallery` makes this page anew."
     if missing:
         head += f" Not shown here: {', '.join(missing)}; `measureflow reproduce {paper} {missing[0]}` makes them."
     return "\n\n".join([head, *(text for text in made.values() if text)]) + "\n"
