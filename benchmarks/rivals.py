@@ -1,0 +1,111 @@
+"""Clusterers that FlowMixture is measured against: rows (n, d) in, labels and a mixing measure out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import logsumexp
+from sklearn.cluster import HDBSCAN, KMeans, MeanShift, kmeans_plusplus
+from sklearn.metrics import silhouette_score
+from sklearn.mixture import BayesianGaussianMixture, GaussianMixture
+
+from measureflow.reproduce.opponents import em_with_bic
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Atoms and masses, and a label for each row (-1 for noise)."""
+
+    atoms: np.ndarray
+    masses: np.ndarray
+    labels: np.ndarray
+
+
+def from_labels(X: np.ndarray, labels: np.ndarray) -> Answer:
+    """The measure of the cluster means; rows called noise count with their nearest mean."""
+    names = np.unique(labels[labels >= 0])
+    if len(names) == 0:
+        return Answer(X.mean(0, keepdims=True), np.ones(1), np.zeros(len(X), int))
+    atoms = np.stack([X[labels == name].mean(0) for name in names])
+    nearest = ((X[:, None] - atoms) ** 2).sum(-1).argmin(1)
+    return Answer(atoms, np.bincount(nearest, minlength=len(atoms)) / len(X), labels)
+
+
+def kmeans(X, K):
+    """k-means told the true K, the best of ten starts."""
+    return from_labels(X, KMeans(K, n_init=10, random_state=0).fit_predict(X))
+
+
+def gmm_bic(X, most=12):
+    """scikit-learn's GaussianMixture, full covariances, K by BIC, ten starts."""
+    fits = [GaussianMixture(K, n_init=10, random_state=0).fit(X) for K in range(1, most + 1)]
+    best = min(fits, key=lambda fit: fit.bic(X))
+    return Answer(best.means_, best.weights_, best.predict(X))
+
+
+def shared_em_bic(X, most=12):
+    """EM with one shared variance, K by BIC, ten starts: the likelihood that made the data."""
+    fit = em_with_bic(X, 0, most=most, starts=10)
+    gaps = ((X[:, None] - fit.atoms) ** 2).sum(-1) / (2 * fit.variance) - np.log(np.maximum(fit.masses, 1e-300))
+    return Answer(fit.atoms, fit.masses, gaps.argmin(1))
+
+
+def shared_em_bic_numpy(X, most=12, starts=10):
+    """The same in plain NumPy, start after start, as it is usually written."""
+    n, d = X.shape
+    best = np.inf
+    for K in range(1, most + 1):
+        for seed in range(starts if K > 1 else 1):
+            atoms = kmeans_plusplus(X, K, random_state=seed)[0]
+            masses, variance, last = np.full(K, 1 / K), X.var(0).mean() / K, -np.inf
+            for _ in range(500):
+                gaps = (X**2).sum(1)[:, None] - 2 * X @ atoms.T + (atoms**2).sum(1)
+                joint = np.log(masses) - gaps / (2 * variance) - d / 2 * np.log(2 * np.pi * variance)
+                total = logsumexp(joint, axis=1)
+                if total.mean() - last < 1e-6:
+                    break
+                last, r = total.mean(), np.exp(joint - total[:, None])
+                masses, atoms = r.mean(0), r.T @ X / r.sum(0)[:, None]
+                variance = ((X**2).sum() - n * (masses * (atoms**2).sum(1)).sum()) / (n * d)
+            bic = -2 * total.sum() + (K * d + K) * np.log(n)
+            if bic < best:
+                best, answer = bic, Answer(atoms, masses, joint.argmax(1))
+    return answer
+
+
+def bayesian(X, most=12):
+    """BayesianGaussianMixture; components that hold less than one row in a hundred do not count."""
+    fit = BayesianGaussianMixture(most, n_init=3, max_iter=500, random_state=0).fit(X)
+    return from_labels(X, _without_small(fit.predict(X)))
+
+
+def hdbscan(X):
+    """HDBSCAN at its defaults."""
+    return from_labels(X, HDBSCAN(copy=True).fit_predict(X))
+
+
+def mean_shift(X):
+    """MeanShift at its defaults."""
+    return from_labels(X, MeanShift(bin_seeding=True).fit_predict(X))
+
+
+def silhouette(X, most=12):
+    """k-means with the K of the best silhouette, never one."""
+    fits = [KMeans(K, n_init=10, random_state=0).fit_predict(X) for K in range(2, most + 1)]
+    return from_labels(X, max(fits, key=lambda labels: silhouette_score(X, labels)))
+
+
+def _without_small(labels):
+    counts = np.bincount(labels)
+    return np.where(counts[labels] * 100 >= len(labels), labels, -1)
+
+
+UNKNOWN_K = {
+    "shared-variance EM + BIC": shared_em_bic,
+    "GaussianMixture + BIC": gmm_bic,
+    "BayesianGaussianMixture": bayesian,
+    "HDBSCAN": hdbscan,
+    "MeanShift": mean_shift,
+    "k-means + silhouette": silhouette,
+}
