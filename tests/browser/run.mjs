@@ -9,7 +9,7 @@ import { browse, open, ROOT, serve, SHOTS, watch } from "./harness.mjs";
 const tests = [];
 const test = (name, run) => tests.push({ name, run });
 
-const k = async (page) => Number(await page.locator("[data-k]").getAttribute("data-k"));
+const k = async (page) => Number((await page.locator("[data-k]").getAttribute("data-k", { timeout: 60_000 })) ?? NaN);
 const pixels = (page, label) => page.locator(`canvas[aria-label="${label}"]`).evaluate((canvas) => canvas.toDataURL());
 const move = (slider, value) =>
   slider.evaluate((input, v) => {

@@ -212,6 +212,8 @@ class Cluster {
     this.showSetup();
     this.stop();
     this.path = this.found = this.peers.server = null;
+    replace(this.count, h("span", { class: "note" }, "flowing…"));
+    replace(this.bars);
     try {
       this.data = prepare(this.table!, { columns: this.columns, scaled: this.scaled, axes: this.axes, dimension: this.model.d });
     } catch (error) {
