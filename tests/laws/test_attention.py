@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from measureflow.attention import Attention, Softmax, field
+from measureflow.attention.fused import softmax_means
 from measureflow.measures import Empirical
 from members import EXACT, NORMALISERS, RANDOM, ROW_BY_ROW, SCORES, SMOOTH
 from problems import masses, normal
@@ -163,10 +164,9 @@ def test_matrices_take_the_precision_of_the_points():
 
 
 def test_fused_softmax_passes_gradients_through_means_and_log_density():
-    from measureflow.attention.fused import softmax_means
-
     generator = torch.Generator().manual_seed(0)
-    q, k, v = (torch.randn(2, 2, n, e, generator=generator, dtype=torch.float64, requires_grad=True) for n, e in ((5, 3), (7, 3), (7, 4)))
+    shapes = ((2, 2, 5, 3), (2, 2, 7, 3), (2, 2, 7, 4))
+    q, k, v = (torch.randn(s, generator=generator, dtype=torch.float64, requires_grad=True) for s in shapes)
     assert torch.autograd.gradcheck(softmax_means, (q, k, v))
     means, log_density = softmax_means(q, k, v)
     torch.testing.assert_close(log_density, torch.logsumexp(q @ k.mT, -1), rtol=0, atol=1e-12)
