@@ -46,7 +46,8 @@ class AnyDimensionFlow(nn.Module):
     other tokens (an EM step of n atoms). The gates g read features f that see only numbers a rotation cannot
     change, so one set of weights serves every dimension, and the output turns, shifts, scales and permutes with
     the input. Lengths are in units of the noise, which the SNR gives; a guess of it is enough to start with, for at
-    the end the pooled features say how far the guess was off. With gates set by hand it is EM exactly (`em`). Masses of the data ride along: mass 2 is a row twice.
+    the end the pooled features say how far the guess was off. With gates set by hand it is EM exactly (`em`).
+    Masses of the data ride along: mass 2 is a row twice.
 
     >>> model = AnyDimensionFlow()
     >>> x = torch.randn(2, 10, 5, generator=torch.Generator().manual_seed(0))
