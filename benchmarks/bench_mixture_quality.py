@@ -146,7 +146,7 @@ def set_transformer_rows(sets: int) -> list[dict]:
     once, twice, truth = np.mean(scores, 0)
     error = np.std([score[0] for score in scores]) / sets**0.5
     note = (
-        f"mean log-likelihood of {sets} sets (error {error:.3f}), K not told, where the truth has {truth:.4f}; the peer is "
+        f"mean log-likelihood of {sets} sets (error {error:.3f}), K not told; the truth has {truth:.4f}; the peer is "
         "Set Transformer's best in print"
     )
     return [
