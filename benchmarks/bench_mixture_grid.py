@@ -1,4 +1,4 @@
-"""FlowMixture in every cell of dimension and SNR, one to twenty clusters: errors against EM, as in bench_mixture_quality."""
+"""FlowMixture in every cell of dimension and SNR, one to twenty clusters, against EM."""
 
 from __future__ import annotations
 
