@@ -1,115 +1,14 @@
-"""Old Faithful's eruptions as tokens of a transformer: its attention layers gather them into clusters.
+"""Old Faithful's eruptions: ``measureflow cluster`` on a bundled table, which nobody told how many clusters there are.
 
-``python examples/demo.py`` prints what it does and saves ``out/demo.png``; ``--picture PATH`` saves it elsewhere.
+``python examples/demo.py`` prints what it finds and writes ``out/demo/report.html``; ``--out FOLDER`` writes elsewhere.
 """
 
-import argparse
-from pathlib import Path
+import sys
+from importlib.resources import as_file, files
 
-import matplotlib
-
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt
-import torch
-
-from measureflow.attention import Attention, NegativeSquaredDistance, Relative, Softmax
-from measureflow.data import load_faithful
-from measureflow.flows import Trajectory, Uniform, cluster_count, integrate
-from measureflow.measures import Empirical
-
-GAMMA = 3.0  # tokens look about 1 / sqrt(2 GAMMA) = 0.4 standard deviations around them
-LAYERS = 40
-NEAR = 0.1  # tokens less than this apart count as one cluster
-COLOURS = ("#d1495b", "#00798c", "#edae49", "#66a182", "#2e4057")
-GREY, FAINT = "#8d99ae", "#c9ced6"
-
-
-def main(arguments: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--picture", type=Path, default=Path("out/demo.png"), help="where to save the picture")
-    picture = parser.parse_args(arguments).picture
-
-    table = load_faithful()
-    minutes = torch.tensor(table[["eruptions", "waiting"]].to_numpy(), dtype=torch.float64)
-    mean, spread = minutes.mean(0), minutes.std(0)
-    tokens = Empirical((minutes - mean) / spread)
-
-    path = flow(tokens)
-    counts = [cluster_count(state, NEAR).item() for state in path]
-    labels, centres, sizes = clusters(path[-1].points)
-    say(len(minutes), counts, centres * spread + mean, sizes)
-    draw(path, counts, labels, mean, spread, picture)
-    print(f"\nThe picture is in {picture}")
-
-
-def flow(tokens: Empirical) -> Trajectory:
-    """Every layer moves each token a little toward the average of what it attends to: those near it."""
-    attention = Attention(NegativeSquaredDistance(), Softmax(GAMMA))
-    return integrate(Relative(attention), tokens, Uniform(T=6.0, n_layers=LAYERS))
-
-
-def clusters(points: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Tokens that ended in one place, largest group first: labels, centres and sizes."""
-    labels = torch.full((len(points),), -1)
-    for i in range(len(points)):
-        if labels[i] < 0:
-            near = (points - points[i]).norm(dim=1) < NEAR
-            labels[near & (labels < 0)] = labels.max() + 1
-    sizes = torch.bincount(labels)
-    order = sizes.argsort(descending=True)
-    labels = order.argsort()[labels]
-    centres = torch.stack([points[labels == k].mean(0) for k in range(len(order))])
-    return labels, centres, sizes[order]
-
-
-def say(n: int, counts: list[int], centres: torch.Tensor, sizes: torch.Tensor) -> None:
-    print(f"{n} eruptions of the geyser Old Faithful, each one token: how long it lasted, and the wait for the next.")
-    print(f"{LAYERS} attention layers let every token drift toward the tokens it attends to, the ones near it.")
-    print("Nobody said how many groups there are. Groups of tokens, layer by layer:")
-    shown = sorted({0, 3, 6, 9, 12, 20, 30, LAYERS})
-    print("  " + "   ".join(f"layer {layer}: {counts[layer]}" for layer in shown))
-    print(f"They ended in {len(sizes)} groups:")
-    for (lasted, wait), size in zip(centres.tolist(), sizes.tolist(), strict=True):
-        print(f"  {size:3d} eruptions of about {lasted:.1f} minutes, followed by a wait of about {wait:.0f} minutes")
-
-
-def draw(path: Trajectory, counts: list[int], labels: torch.Tensor, mean, spread, picture: Path) -> None:
-    """Before with the paths, after, and the number of clusters from layer to layer."""
-    minutes = (path.points * spread + mean).numpy()
-    colours = [COLOURS[k % len(COLOURS)] for k in labels.tolist()]
-    plt.rcParams.update({"font.size": 10, "axes.spines.top": False, "axes.spines.right": False})
-    figure, (before, after, layers) = plt.subplots(
-        1, 3, figsize=(13, 4.3), width_ratios=(1, 1, 0.8), layout="constrained"
-    )
-    for i, colour in enumerate(colours):
-        before.plot(*minutes[:, i].T, color=colour, alpha=0.25, linewidth=0.7, zorder=1)
-    before.scatter(*minutes[0].T, s=14, color=GREY, edgecolors="white", linewidths=0.4, zorder=2)
-    before.set_title("272 eruptions, and the way each token takes")
-    draw_end(after, minutes, labels)
-    for axes in (before, after):
-        axes.set(xlabel="eruption lasted (minutes)", xlim=(1.3, 5.4), ylim=(40, 99))
-    before.set_ylabel("wait for the next (minutes)")
-    layers.plot(counts, color="#2e4057", linewidth=2)
-    layers.set(yscale="log", xlabel="layer", title="groups of tokens", xlim=(0, len(counts) - 1), ylim=(1, 110))
-    layers.set_yticks([1, 2, 5, 10, 20, 50, 100], ["1", "2", "5", "10", "20", "50", "100"])
-    layers.minorticks_off()
-    layers.annotate(
-        f"{counts[-1]} groups", (len(counts) - 1, counts[-1]), (0, 8), textcoords="offset points", ha="right"
-    )
-    picture.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(picture, dpi=150)
-
-
-def draw_end(axes, minutes, labels: torch.Tensor) -> None:
-    """Where the tokens came from, faint, and where they are now, as large as they are many."""
-    axes.set_title(f"after {LAYERS} attention layers")
-    for k in range(int(labels.max()) + 1):
-        colour, members = COLOURS[k % len(COLOURS)], (labels == k).numpy()
-        axes.scatter(*minutes[0, members].T, s=12, color=colour, alpha=0.35, linewidths=0)
-        x, y = minutes[-1, members].mean(0)
-        axes.scatter(x, y, s=2.5 * members.sum() + 80, color=colour, edgecolors="white", linewidths=1.5, zorder=3)
-        axes.annotate(f"{members.sum()}", (x, y), color="white", ha="center", va="center", fontsize=9, zorder=4)
-
+from measureflow.cli import main
 
 if __name__ == "__main__":
-    main()
+    print("272 eruptions of the geyser Old Faithful: how long each lasted, and the wait for the next, in minutes.\n")
+    with as_file(files("measureflow.data") / "faithful.csv") as table:
+        main(["cluster", str(table), *(sys.argv[1:] or ["--out", "out/demo"])])

@@ -60,6 +60,62 @@ def doctor(
 
 
 @main.command()
+def cluster(
+    data: Annotated[Path, typer.Argument(help="A table: CSV, TSV or Parquet.")],
+    out: Annotated[Path, typer.Option(help="Folder for labels, centres and the report.")] = Path("out/cluster"),
+    columns: Annotated[str | None, typer.Option(help="Columns to use, as a,b,c; all numeric ones by default.")] = None,
+    n_clusters: Annotated[int | None, typer.Option(min=1, help="Number of clusters; found by default.")] = None,
+    snr_db: Annotated[float | None, typer.Option(help="Signal-to-noise ratio; lower is coarser.")] = None,
+    missing: Annotated[str, typer.Option(help="Rows with missing values: error, or drop.")] = "error",
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of words.")] = False,
+) -> None:
+    """Find the clusters of a table, however many there are, and write a one-page report.
+
+    labels.csv has every row with its cluster and how probable it is, centres.csv the centres; report.html and
+    report.png show them. The exit code is 2 when the table cannot be used.
+
+    Examples:
+
+      measureflow cluster data.csv
+
+      measureflow cluster data.parquet --columns height,weight --out report
+
+      measureflow cluster data.csv --missing drop --n-clusters 4 --json
+    """
+    import warnings
+
+    from rich.console import Console
+
+    try:
+        with Console(stderr=True).status("starting") as status:
+            from measureflow.estimators import FlowMixture, UnfamiliarDataWarning
+            from measureflow.estimators.report import save_report
+            from measureflow.estimators.summary import Summary
+            from measureflow.estimators.tables import read_table
+
+            status.update(f"reading {data.name}")
+            table = read_table(data, None if columns is None else [name.strip() for name in columns.split(",")])
+            status.update(f"clustering {len(table.frame):,} rows of {len(table.columns)} columns")
+            if missing == "error":
+                table.insist_on_complete_rows()
+            mixture = FlowMixture(n_clusters, snr_db=snr_db, missing=missing)
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always", UnfamiliarDataWarning)
+                mixture.fit(table.values)
+            odd = [str(w.message) for w in caught if issubclass(w.category, UnfamiliarDataWarning)]
+            summary = Summary.of(table, mixture, odd[0] if odd else None)
+            status.update("writing the report")
+            files = save_report(summary, out, data.name)
+    except (ValueError, OSError) as error:
+        typer.echo(f"Cannot cluster {data}: {error}", err=True)
+        raise typer.Exit(2) from None
+    if as_json:
+        typer.echo(json.dumps(summary.to_dict() | {"files": [str(file) for file in files]}, indent=2))
+        return
+    _print_clusters(summary, files)
+
+
+@main.command()
 def train(
     config: Annotated[Path, typer.Argument(help="A TOML file such as configs/tiny.toml.")],
     out: Annotated[Path | None, typer.Option(help="Folder of the run; runs/<name of the config> by default.")] = None,
@@ -225,6 +281,21 @@ def explore(
     except OSError as error:
         typer.echo(f"Cannot explore: {error}", err=True)
         raise typer.Exit(2) from None
+
+
+def _print_clusters(summary, files) -> None:
+    table = summary.table
+    typer.echo(f"Columns used: {', '.join(table.columns)}")
+    for name, reason in table.skipped.items():
+        typer.echo(f"  skipped {name}: {reason}")
+    if summary.dropped:
+        typer.echo(f"  left out {summary.dropped} rows with missing values")
+    typer.echo(f"{summary.headline()}. {summary.certainty()}.")
+    for line in summary.lines():
+        typer.echo(f"  {line}")
+    if summary.warning:
+        typer.echo(f"Take care: {summary.warning}.", err=True)
+    typer.echo("\n".join(str(file) for file in files))
 
 
 def _finite(value) -> float | None:

@@ -30,6 +30,7 @@ FLOW_ROWS = 1024  # the flow looks at no more rows than this: its time grows wit
 CLIMB_ROWS = 4096  # rows on which numbers of clusters are compared
 MOST_CLUSTERS = 60  # when their number is looked for
 SUMMARY_ROWS = 8192  # rows that partial_fit remembers
+LARGEST = 1e140  # values whose squares, summed over rows, are still numbers
 ROUNDS = 4  # of learning the shape of the noise from the clusters, and the clusters from the shape
 
 
@@ -235,8 +236,11 @@ class FlowMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
         candidates.climb(tree, known or candidates.best.variance if candidates.fits else rows.variance)
         if K is None:
             candidates.refine()
-        elif K not in candidates.fits:
-            candidates.split_to(K)
+        else:
+            if K <= len(seen.counts):  # tokens that met are one atom twice; the means of their rows are not
+                candidates.offer(_means(seen, tree.labels(K)))
+            if K not in candidates.fits:
+                candidates.split_to(K)
         return candidates, (path, seen, tree), told
 
     def _chosen(self, candidates: Candidates, rows: Rows) -> SharedNoise:
@@ -370,6 +374,8 @@ class FlowMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
         X = validate_data(self, X, dtype=np.float64, order="C", reset=reset, ensure_all_finite=False)
         fine = np.isfinite(X)
         kept = fine.all(1)
+        if np.abs(X[kept]).max(initial=0.0) > LARGEST:
+            raise ValueError(f"X holds values beyond {LARGEST:g}, too large to square: divide its columns by something")
         if kept.all():
             return X, kept
         if self.missing == "drop":
@@ -395,6 +401,15 @@ class FlowMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
         if self.missing not in ("error", "drop"):
             raise ValueError(f"missing must be 'error' or 'drop', got {self.missing!r}")
         self._model()
+
+
+def _means(rows: Rows, labels: np.ndarray) -> SharedNoise:
+    """A mixture with the means of labelled rows as centres, and the noise with which rows scatter around them."""
+    masses = np.bincount(labels, rows.counts)
+    sums = [np.bincount(labels, rows.counts * column) for column in rows.points.T]
+    centres = np.stack(sums, 1) / masses[:, None]
+    noise = rows.counts @ ((rows.points - centres[labels]) ** 2).mean(1) / rows.total
+    return SharedNoise(centres, masses / masses.sum(), float(noise))
 
 
 def _snr_db(fit: SharedNoise) -> float:

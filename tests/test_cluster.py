@@ -1,0 +1,161 @@
+"""``measureflow cluster`` reads what people have, says what it did, and refuses clearly."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from measureflow import FlowMixture, cli
+from measureflow.data import load_faithful, load_penguins
+from measureflow.estimators.report import described, draw, page
+from measureflow.estimators.summary import Summary
+from measureflow.estimators.tables import choose_columns, parse_csv, read_table
+
+runner = CliRunner()
+GEYSER = load_faithful()
+
+
+def run(*arguments):
+    return runner.invoke(cli.main, ["cluster", *map(str, arguments)])
+
+
+@pytest.fixture
+def geyser(tmp_path):
+    GEYSER.to_csv(tmp_path / "geyser.csv", index=False)
+    return tmp_path / "geyser.csv"
+
+
+def test_files_hold_what_the_estimator_found(geyser, tmp_path):
+    result = run(geyser, "--out", tmp_path / "report", "--json")
+    assert result.exit_code == 0, result.output
+    said = json.loads(result.stdout)
+    mixture = FlowMixture().fit(GEYSER.to_numpy())
+    labels = pd.read_csv(tmp_path / "report" / "labels.csv")
+    assert labels.columns.tolist() == ["eruptions", "waiting", "cluster", "probability"]
+    assert np.array_equal(labels["cluster"], mixture.labels_)
+    np.testing.assert_allclose(labels["probability"], mixture.predict_proba(GEYSER.to_numpy()).max(1), atol=1e-6)
+    centres = pd.read_csv(tmp_path / "report" / "centres.csv")
+    np.testing.assert_allclose(centres[["eruptions", "waiting"]], mixture.cluster_centers_)
+    assert centres["rows"].tolist() == np.bincount(mixture.labels_).tolist()
+    assert said["n_clusters"] == mixture.n_clusters_
+    assert said["clusters"][0]["centre"]["waiting"] == pytest.approx(mixture.cluster_centers_[0, 1])
+    assert [name.rsplit("/", 1)[-1] for name in said["files"]] == [
+        "labels.csv",
+        "centres.csv",
+        "report.png",
+        "report.html",
+    ]
+    assert (tmp_path / "report" / "report.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_words_name_the_columns_the_answer_and_the_files(geyser, tmp_path):
+    result = run(geyser, "--out", tmp_path / "report", "--n-clusters", 2)
+    assert result.exit_code == 0
+    assert "Columns used: eruptions, waiting" in result.output
+    assert "2 clusters in 272 rows" in result.output
+    assert "K = 2 was asked for" in result.output
+    assert "high waiting" in result.output
+    assert "low eruptions" in result.output
+    assert "report.html" in result.output
+
+
+def test_skipped_columns_and_dropped_rows_are_told(tmp_path):
+    table = load_penguins().drop(columns="year")
+    table.insert(0, "row", range(len(table)))
+    table["constant"] = 3.5
+    table.to_csv(tmp_path / "penguins.tsv", index=False, sep="\t")
+    refused = run(tmp_path / "penguins.tsv", "--out", tmp_path)
+    assert refused.exit_code == 2
+    assert "'bill_length_mm' of row 4" in refused.output
+    assert "--missing drop" in refused.output
+    result = run(tmp_path / "penguins.tsv", "--out", tmp_path, "--missing", "drop")
+    assert result.exit_code == 0, result.output
+    for words in ("skipped species: text", "skipped row: a running number", "skipped constant: constant"):
+        assert words in result.output
+    assert "left out 2 rows" in result.output
+    labels = pd.read_csv(tmp_path / "labels.csv")
+    assert (labels.loc[labels["bill_length_mm"].isna(), "cluster"] == -1).all()
+
+
+def test_columns_are_obeyed(geyser, tmp_path):
+    said = json.loads(run(geyser, "--columns", "waiting", "--out", tmp_path, "--json").stdout)
+    assert said["columns"] == ["waiting"]
+    assert said["skipped"] == {"eruptions": "not asked for"}
+
+
+def test_parquet(tmp_path):
+    pytest.importorskip("pyarrow")
+    GEYSER.to_parquet(tmp_path / "geyser.parquet")
+    table = read_table(tmp_path / "geyser.parquet")
+    assert np.array_equal(table.values, GEYSER.to_numpy())
+    (tmp_path / "broken.parquet").write_bytes(b"PAR1 but not really")
+    with pytest.raises(ValueError, match=r"broken\.parquet cannot be read as Parquet"):
+        read_table(tmp_path / "broken.parquet")
+
+
+@pytest.mark.parametrize(
+    ("content", "options", "word"),
+    [
+        (None, [], "there is no file"),
+        (b"", [], "empty"),
+        (b"\xff\xfe\x00", [], "UTF-8"),
+        (b"a,b\n", [], "no rows"),
+        (b"a,b\n1,2\n3,4,5,6\n", [], "cannot be read"),
+        (b"a\nx\ny\n", [], "no column holds numbers"),
+        (b"a,b\n1,2\n2,1\n", ["--columns", "c"], "no column 'c'"),
+        (b"a,b\n1,x\n2,y\n", ["--columns", "b"], "text"),
+        (b"a,b\n1,2\n2,1\n", ["--columns", "a,a"], "once"),
+        (b"a,b\n1,2\n2,1\n", ["--n-clusters", "5"], "2 distinct rows"),
+        (b"a,b\n1,2\n2,1\n", ["--missing", "guess"], "missing must be"),
+        (b"a,b\n1,2\n2,1\n", ["--snr-db", "nan"], "snr_db"),
+        (b"a,b\n1e200,2\n2,1\n3,3\n", [], "too large"),
+    ],
+)
+def test_what_cannot_be_used_is_said_with_exit_code_2(tmp_path, content, options, word):
+    if content is not None:
+        (tmp_path / "table.csv").write_bytes(content)
+    result = run(tmp_path / "table.csv", "--out", tmp_path / "report", *options)
+    assert result.exit_code == 2
+    assert word in result.output
+    assert "Traceback" not in result.output
+    assert not (tmp_path / "report").exists()
+
+
+@pytest.mark.parametrize("text", ["1,2\n3,4\n", "1;2\n3;4\n", "1\t2\n3\t4\n", "1|2\n3|4\n", "1,0;2,0\n3,0;4,0\n"])
+@pytest.mark.parametrize("names", [True, False])
+def test_separators_decimal_commas_and_missing_names(text, names):
+    separator = next(s for s in ";\t|," if s in text)
+    frame = parse_csv((f"a{separator}b\n" * names + text).encode())
+    assert frame.columns.tolist() == (["a", "b"] if names else ["x0", "x1"])
+    assert frame.to_numpy().tolist() == [[1, 2], [3, 4]]
+
+
+def test_names_that_are_taken_get_an_underscore():
+    table = choose_columns(pd.DataFrame({"cluster": [1.0, 2.0, 5.0, 6.0]}))
+    labelled = Summary.of(table, FlowMixture().fit(table.values)).labelled()
+    assert labelled.columns.tolist() == ["cluster", "cluster_", "probability"]
+
+
+def test_the_page_is_whole_and_names_are_escaped():
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal(c, 0.2, (40, 3)) for c in (-2, 2)])
+    table = choose_columns(pd.DataFrame(X, columns=["<script>", "b&b", "c"]))
+    summary = Summary.of(table, FlowMixture().fit(X), warning="odd <i>data</i>")
+    html = page(summary, "<title>")
+    assert "<script" not in html
+    assert "&lt;script&gt;" in html
+    assert "odd &lt;i&gt;" in html
+    assert "http" not in html  # nothing is fetched
+    assert len(draw(summary, "three columns").axes) == 4
+    assert summary.traits(0)[0].startswith(("high", "low"))
+
+
+def test_a_single_row_and_many_clusters_can_be_drawn():
+    one = choose_columns(pd.DataFrame({"a": [1.0], "b": [2.0]}), ["a", "b"])
+    assert "1 cluster in 1 row of 2 columns" in page(Summary.of(one, FlowMixture().fit(one.values)), "one")
+    many = choose_columns(pd.DataFrame({"a": np.repeat(np.arange(12.0), 4)}))
+    summary = Summary.of(many, FlowMixture(12).fit(many.values))
+    assert described(summary)[-1] == (None, "and 4 smaller clusters with 16 rows together")
+    draw(summary, "many")
