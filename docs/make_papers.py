@@ -19,7 +19,7 @@ TITLES = {
     "he2025": "He 2025: transformers that are EM",
     "castin2025": "Castin 2025: the Transformer PDE",
 }
-TINY = "*A tiny run: a handful of sets, models hardly trained. It shows what the command makes, not what is true.*"
+TINY = "*A tiny run: few draws, and models, where there are any, hardly trained. It shows what the command makes.*"
 PRINTED = "Cells show ours, the printed number and the gap. "
 
 
