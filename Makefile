@@ -14,7 +14,7 @@ PYTEST_ARGS ?= -n 2
 BENCH ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint format bench scoreboard chaos docs gallery wheel-test web web-test lock clean
+.PHONY: help setup demo test lint format bench scoreboard chaos fuzz docs gallery wheel-test web web-test lock clean
 
 help:  ## say what each target does
 	@echo "measureflow: type 'make' and one of"
@@ -33,8 +33,8 @@ $(STAMP): pyproject.toml requirements.lock
 	@$(PIP) --no-deps --no-build-isolation --editable .
 	@touch $@
 
-demo: setup  ## cluster a bundled data set along an attention flow, and save a picture
-	@$(BIN)/python examples/demo.py
+demo: setup  ## cluster a bundled data set, and write a one-page report
+	@MPLBACKEND=Agg $(BIN)/python examples/demo.py
 
 test: setup  ## check the import arrows and run every test
 	@$(BIN)/lint-imports --no-logo --no-cache
@@ -59,6 +59,11 @@ scoreboard: setup  ## run all benchmarks and write docs/scoreboard.md; FROM=resu
 
 chaos: setup  ## kill a training run fifty times without warning, and check that it ends with the same bits
 	@OMP_NUM_THREADS=1 $(BIN)/python tests/chaos/kill_training.py
+
+fuzz: setup  ## 1,000 cases of each law of FlowMixture, 100,000 broken weight files, 10,000 broken tables
+	@$(TEST_ENV) MEASUREFLOW_EXAMPLES=1000 $(BIN)/python -m pytest tests/estimators/test_flow_mixture.py -m law
+	@$(TEST_ENV) PYTHONPATH=tests $(BIN)/python -m fuzz.weights
+	@$(TEST_ENV) PYTHONPATH=tests $(BIN)/python -m fuzz.tables
 
 docs: setup  ## build the documentation into docs/_build/html, warnings being errors
 	@MPLBACKEND=Agg $(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html

@@ -67,6 +67,7 @@ def test_scikit_learn_contract(estimator, check):
 
 
 @any_data
+@pytest.mark.law
 @law
 @given(X=tables(), coarse=st.booleans(), seed=st.integers(0, 2**32 - 1))
 def test_a_weight_is_a_repetition(X, coarse, seed):
@@ -84,6 +85,7 @@ def test_a_weight_is_a_repetition(X, coarse, seed):
 
 
 @any_data
+@pytest.mark.law
 @law
 @given(X=tables(), coarse=st.booleans(), seed=st.integers(0, 2**32 - 1))
 def test_the_order_of_the_rows_does_not_matter(X, coarse, seed):
@@ -110,6 +112,7 @@ def is_round(mixture) -> bool:
 
 
 @any_data
+@pytest.mark.law
 @law
 @given(X=tables(least_rows=3), log_scale=st.floats(-6, 6), shift=st.floats(-100, 100))
 def test_moving_and_scaling_the_data_moves_and_scales_the_answer(X, log_scale, shift):
@@ -120,6 +123,7 @@ def test_moving_and_scaling_the_data_moves_and_scales_the_answer(X, log_scale, s
 
 
 @any_data
+@pytest.mark.law
 @law
 @given(X=tables(least_rows=3), seed=st.integers(0, 2**32 - 1))
 def test_turning_the_data_turns_the_answer(X, seed):
