@@ -1,4 +1,4 @@
-"""What the browser runs is what torch runs, to 1e-5 of the spread of the data; one corner, named below, is short of it."""
+"""What the browser runs is what torch runs, to 1e-5 of the spread of the data; one corner is short of it."""
 
 import json
 import re
