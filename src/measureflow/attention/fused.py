@@ -57,8 +57,7 @@ def softmax_means(q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
     if q.device.type == "cpu" and not (torch.jit.is_tracing() or torch.compiler.is_compiling()):
         return _SoftmaxMeans.apply(q, k, v)  # type: ignore[return-value]
     logits = q @ k.mT
-    log_density = torch.logsumexp(logits, -1)
-    return torch.exp(logits - log_density[..., None]) @ v, log_density
+    return torch.softmax(logits, -1) @ v, torch.logsumexp(logits, -1)
 
 
 class _SoftmaxMeans(torch.autograd.Function):
