@@ -146,7 +146,7 @@ def model_card(folder: Path) -> str:
     card = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     what, limits = WORDS.get(card["kind"], ("", "- Not written down yet."))
     settings = ", ".join(f"`{key}` {value}" for key, value in card["settings"].items())
-    parts = [f"## {folder.name}", what, f"```python\nload_pretrained({folder.name!r})\n```"]
+    parts = [f"## {folder.name}", what, f'```python\nload_pretrained("{folder.name}")\n```']
     facts = [["kind", f"`{card['kind']}`"], ["settings", settings], *model_size(folder)]
     config = ROOT / str(card["facts"].get("config", ""))
     if config.is_file():
