@@ -83,7 +83,8 @@ def scoreboard_summary() -> str:
 def benchmark_section(group: dict) -> str:
     facts = group["machine"]
     machine = f"{facts['cpu']}, {facts['cpus']} cores, {facts['torch_threads']} threads, {facts['system']}"
-    about = f"{group['date']}, commit {group.get('commit') or 'unknown'}. {machine}, torch {facts['torch']}."
+    commit = f"commit {group['commit']}" if group.get("commit") else "commit not recorded when it was measured"
+    about = f"{group['date']}, {commit}. {machine}, torch {facts['torch']}."
     keys = ("ours_s", "peer_s", "ratio", "target", "met")
     rows = [[row["name"], *(number(row[key]) for key in keys), row["note"]] for row in group["rows"]]
     return f"## {group['group']}\n\n{about}\n\n" + table(
@@ -282,9 +283,12 @@ def extrapolation() -> str:
 
 
 def scaling_machine() -> str:
-    facts = costs().get("machine", {})
-    words = ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in facts.items())
-    return f"Measured {costs().get('date')}, commit {costs().get('commit')}: {words}."
+    """When, at which commit and on what each part was measured."""
+    rows = []
+    for part, about in costs().get("measured", {}).items():
+        facts = ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in about.get("machine", {}).items())
+        rows.append([part, about["date"], about["commit"] or "not recorded", facts or "not recorded"])
+    return table(["part", "date", "commit", "machine"], rows)
 
 
 BLOCKS = {

@@ -248,12 +248,13 @@ def main() -> None:
     chosen = sys.argv[1:] or ["models", "processes", "dask"]
     costs = json.loads(OUT.read_text(encoding="utf-8")) if OUT.exists() else {}
     for name in chosen:
+        began = run.commit()  # before: the tree may move while a part is measured
         costs[name] = {"models": models, "processes": processes, "dask": dask}[name]()
-    costs["extrapolation"] = extrapolation(costs)
-    costs |= {"date": datetime.datetime.now(datetime.UTC).date().isoformat(), "commit": run.commit()}
-    costs["machine"] = run.machine()
-    OUT.parent.mkdir(parents=True, exist_ok=True)
-    OUT.write_text(json.dumps(costs, indent=2) + "\n", encoding="utf-8")
+        date = datetime.datetime.now(datetime.UTC).date().isoformat()
+        costs.setdefault("measured", {})[name] = {"date": date, "commit": began, "machine": run.machine()}
+        costs["extrapolation"] = extrapolation(costs)
+        OUT.parent.mkdir(parents=True, exist_ok=True)
+        OUT.write_text(json.dumps(costs, indent=2) + "\n", encoding="utf-8")
     pages.main([])
 
 
