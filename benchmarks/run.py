@@ -124,11 +124,11 @@ def markdown(group: str, rows: list[dict], facts: dict, date: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def save(group: str, rows: list[dict], facts: dict, folder: Path) -> None:
+def save(group: str, rows: list[dict], facts: dict, folder: Path, measured: str | None = None) -> None:
     """Write ``<group>.json`` and ``<group>.md``."""
     date = datetime.datetime.now(datetime.UTC).date().isoformat()
     folder.mkdir(parents=True, exist_ok=True)
-    record = {"group": group, "date": date, "commit": commit(), "machine": facts, "rows": rows}
+    record = {"group": group, "date": date, "commit": measured, "machine": facts, "rows": rows}
     (folder / f"{group}.json").write_text(json.dumps(record, indent=2) + "\n")
     (folder / f"{group}.md").write_text(markdown(group, rows, facts, date))
 
@@ -136,6 +136,7 @@ def save(group: str, rows: list[dict], facts: dict, folder: Path) -> None:
 def run(names: list[str], benchmarks: dict[str, Path], folder: Path, console: Console) -> list[dict]:
     """Run the named benchmarks; a group shared by several files gets one table."""
     groups: dict[str, list[dict]] = {}
+    measured = commit()  # before: the tree may move while a benchmark runs
     for name in names:
         console.print(f"Running {name} ...")
         module = load(benchmarks[name])
@@ -144,7 +145,7 @@ def run(names: list[str], benchmarks: dict[str, Path], folder: Path, console: Co
     facts = machine() if groups else {}
     for group, rows_of_group in groups.items():
         print_table(group, rows_of_group, console)
-        save(group, rows_of_group, facts, folder)
+        save(group, rows_of_group, facts, folder, measured)
     return [row for rows_of_group in groups.values() for row in rows_of_group]
 
 
