@@ -14,7 +14,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from measureflow.estimators import TransformerKMeans
+    from measureflow.estimators import FlowMixture, TransformerKMeans
     from measureflow.measures import Empirical, Gaussian
 
 __version__ = "0.1.0"

@@ -14,6 +14,7 @@ main = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # help in plain text: loading rich would take two thirds of the time it needs
 )
 
 
