@@ -10,6 +10,7 @@ import warnings
 from collections import Counter
 
 import numpy as np
+from tqdm import tqdm
 
 from fuzz.limits import guarded, refusal
 from fuzz.mutations import mutated
@@ -35,7 +36,7 @@ def fuzz(cases: int, seed: int = 0) -> Counter:
     """How many broken tables were clustered, read again, and refused; anything else raises."""
     outcomes: Counter = Counter()
     fitted: set[bytes] = set()
-    for case in range(seed, seed + cases):
+    for case in tqdm(range(seed, seed + cases), disable=None):  # shown on a terminal only
         rng = np.random.default_rng(case)
         whole = small_table(np.random.default_rng(case % 500))  # few whole tables, so that many broken ones are alike
         try:
