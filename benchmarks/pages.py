@@ -272,9 +272,14 @@ def two_processes() -> str:
 
 
 def dask_rows() -> str:
-    keys = ("rows", "blocks", "columns", "fit_seconds", "rows_per_second", "summary_bytes_per_block", "n_clusters")
-    rows = [[number(row[key]) for key in keys] for row in costs().get("dask", [])]
-    return table(["rows", "blocks", "columns", "seconds", "rows/s", "bytes a block sends back", "clusters found"], rows)
+    """Each size, the median of several runs, with the quickest and the slowest."""
+    rows = []
+    for row in costs().get("dask", []):
+        times = row.get("all_seconds", [row["fit_seconds"]])
+        spread = f"{number(row['fit_seconds'])} ({number(min(times))} to {number(max(times))})"
+        keys = ("rows_per_second", "summary_bytes_per_block", "n_clusters")
+        rows.append([number(row["rows"]), number(row["blocks"]), spread, *(number(row[key]) for key in keys)])
+    return table(["rows", "blocks", "seconds", "rows/s", "bytes a block sends back", "clusters found"], rows)
 
 
 def extrapolation() -> str:
