@@ -14,7 +14,7 @@ DIMENSIONS = (1, 2, 4, 8, 16, 32, 64)
 
 def cell_rows(d: int, snr: float, sets: int, beside: int) -> list[dict]:
     prior = MixturePrior(d=d, components=WholeBetween(1, 20), snr_db=Fixed(snr))
-    mean = study(prior, sets, 500, beside, 22, "grid", d, snr)
+    mean = study(prior, sets, 500, sets, beside, 22, "grid", d, snr)
     where, note = f"d={d}, K=1..20, {snr:g} dB", "W2 squared, mean of {} sets of 500 rows"
     share = f"share of {beside} sets with K exact; of all {sets}, ours {mean['K']:.2f}"
     ours, rival = mean["ours beside rival"], mean["rival"]
