@@ -1,4 +1,4 @@
-"""FlowMixture on labelled data that come with scikit-learn, as it comes: no promise, every rival's figure in the note."""
+"""FlowMixture on labelled data that come with scikit-learn, as it comes: no promise, every rival in the note."""
 
 from __future__ import annotations
 
