@@ -237,7 +237,7 @@ class FlowMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
         if K is None:
             candidates.refine()
         else:
-            if K <= len(seen.counts):  # tokens that met are one atom twice; the means of their rows are not
+            if len(seen.counts) >= K:  # tokens that met are one atom twice; the means of their rows are not
                 candidates.offer(_means(seen, tree.labels(K)))
             if K not in candidates.fits:
                 candidates.split_to(K)

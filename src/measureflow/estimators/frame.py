@@ -90,6 +90,8 @@ def _shapes(rows: Rows, fit: SharedNoise, evidence: float):
     n, d = rows.total, rows.points.shape[1]
     mass, means = _moments(responsibilities(rows.points, fit)[0] * rows.counts[:, None], rows.points)
     W = ((rows.points * rows.counts[:, None]).T @ rows.points - (means * mass[:, None]).T @ means) / n
+    if np.trace(W) <= 1e-9 * d * rows.variance:  # clusters without spread have no shape
+        return
     W += 1e-6 * np.trace(W) / d * np.eye(d)
     for shape, free in ((W, d * (d + 1) // 2 - 1), (np.diag(np.diagonal(W)), d - 1)):
         gain = n / 2 * (d * np.log(np.trace(W) / d) - np.linalg.slogdet(shape)[1])

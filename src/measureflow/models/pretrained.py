@@ -21,6 +21,8 @@ KINDS: dict[str, tuple[type, type]] = {
     "any-dimension": (AnyDimensionFlow, AnyDimensionConfig),
 }
 
+LARGEST_SETTING = 1024  # no model of ours is wider or deeper
+
 
 def build(kind: str, settings: dict) -> nn.Module:
     """A fresh model of a kind, its settings checked one by one."""
@@ -34,7 +36,12 @@ def build(kind: str, settings: dict) -> nn.Module:
         kinds = {"int": int, "float": (int, float), "bool": bool, "str": str}[str(known[name])]
         if not isinstance(value, kinds) or (isinstance(value, bool) and known[name] != "bool"):
             raise ValueError(f"{name} must be of type {known[name]}, got {value!r}")
-    return model(config(**settings))
+        if not isinstance(value, str) and not abs(value) <= LARGEST_SETTING:
+            raise ValueError(f"{name} must be a number of at most {LARGEST_SETTING}, got {str(value)[:30]}")
+    try:
+        return model(config(**settings))
+    except (RuntimeError, TypeError, ArithmeticError) as error:
+        raise ValueError(f"no {kind} has these settings: {str(error).splitlines()[0]}") from None
 
 
 def save_model(model: nn.Module, folder: str | Path, facts: dict | None = None) -> Path:
