@@ -54,7 +54,8 @@ def softmax_means(q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
     >>> torch.allclose(means, torch.softmax(q @ k.mT, -1) @ v, atol=1e-6)
     True
     """
-    if q.device.type == "cpu" and not (torch.jit.is_tracing() or torch.compiler.is_compiling()):
+    traced = torch.jit.is_tracing() or torch.compiler.is_compiling()  # type: ignore[attr-defined]
+    if q.device.type == "cpu" and not traced:
         return _SoftmaxMeans.apply(q, k, v)  # type: ignore[return-value]
     logits = q @ k.mT
     return torch.softmax(logits, -1) @ v, torch.logsumexp(logits, -1)
