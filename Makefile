@@ -77,14 +77,15 @@ gallery: setup  ## make every table and figure of the four papers again at size 
 wheel-test: setup  ## build wheel and sdist, install the wheel into a clean environment, and try what ships
 	@PYTHON=$(abspath $(BIN)/python) TORCH_PIP_ARGS="$(TORCH_PIP_ARGS)" sh tests/wheel/run.sh
 
+# Versions are exact in package.json and its lock; `npm ci` would ask the lock for packages of other platforms too.
 # Node.js is needed here only: what these two make is committed in src/measureflow/explorer/static.
 web: setup  ## build the explorer's page and export the models it runs (needs Node.js)
-	@npm --prefix web ci --no-audit --no-fund --loglevel=error
+	@npm --prefix web install --no-save --no-audit --no-fund --loglevel=error
 	@npm --prefix web run --silent build
 	@$(BIN)/python -m measureflow.explorer.export
 
 web-test: setup  ## drive the page in a headless Chromium; screenshots go to out/screenshots (needs Node.js)
-	@npm --prefix web ci --no-audit --no-fund --loglevel=error
+	@npm --prefix web install --no-save --no-audit --no-fund --loglevel=error
 	@node tests/browser/run.mjs
 
 # torch's own accelerator packages are stripped with it; pip-compile's closing warning is about the two left out on purpose.
