@@ -96,7 +96,7 @@ class FlowMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
     >>> rng = np.random.default_rng(0)
     >>> X = np.concatenate([rng.normal(centre, 0.3, (100, 2)) for centre in (-2, 0, 2)])
     >>> mixture = FlowMixture().fit(X)
-    >>> mixture.n_clusters_, np.round(mixture.noise_variance_, 2)
+    >>> mixture.n_clusters_, round(mixture.noise_variance_, 2)
     (3, 0.09)
     """
 
