@@ -301,9 +301,9 @@ class FlowMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
 
     def _posteriors(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Probabilities of the clusters and log-densities, in blocks so that memory stays small."""
-        inner, shift = self._frame.rows_inward(X), self._frame.log_volume
-        blocks = [inner[a : a + 65536] for a in range(0, max(len(inner), 1), 65536)]
-        if self._fit.variance <= 0 or inner.shape[1] == 0:
+        starts, shift = range(0, max(len(X), 1), 65536), self._frame.log_volume
+        blocks = (self._frame.rows_inward(X[a : a + 65536]) for a in starts)
+        if self._fit.variance <= 0 or not self._frame.used.any():
             nearest = [((b[:, None] - self._fit.centres) ** 2).sum(-1) for b in blocks]
             r = np.concatenate([(g == g.min(1, keepdims=True)).astype(float) for g in nearest])
             same = np.concatenate([g.min(1) for g in nearest]) <= 0

@@ -41,10 +41,14 @@ class Frame:
 
     def rows_inward(self, X: np.ndarray) -> np.ndarray:
         """The same for an array (n, d)."""
-        centred = (X - self.centre)[:, self.used]
+        Z = X - self.centre
+        if not self.used.all():
+            Z = Z[:, self.used]
         diagonal = np.diagonal(self.matrix)
-        plain = (self.matrix == np.diag(diagonal)).all()  # a product of matrices would round
-        return np.ascontiguousarray(centred * diagonal if plain else centred @ self.matrix)
+        if (self.matrix == np.diag(diagonal)).all():  # a product of matrices would round
+            Z *= diagonal
+            return np.ascontiguousarray(Z)
+        return np.ascontiguousarray(Z @ self.matrix)
 
     def outward(self, Z: np.ndarray) -> np.ndarray:
         """Points of the frame as points of the data."""
