@@ -455,6 +455,7 @@ def test_rows_with_missing_values_can_be_dropped():
         ({"n_clusters": 2.5}, "n_clusters"),
         ({"n_clusters": True}, "n_clusters"),
         ({"snr_db": np.nan}, "snr_db"),
+        ({"snr_db": 500.0}, "snr_db"),
         ({"snr_db": "high"}, "snr_db"),
         ({"n_layers": 0}, "n_layers"),
         ({"schedule": "cosine"}, "schedule"),
@@ -528,3 +529,8 @@ def test_dask_arrays_give_the_answer_of_rows_in_memory():
             FlowMixture().fit(da.full((20, 2), np.nan, chunks=10))
         with pytest.raises(ValueError, match="sample_weight"):
             FlowMixture().fit(da.ones((20, 2), chunks=10), sample_weight=np.ones(3))
+
+
+def test_rows_too_close_to_square_are_refused_not_merged():
+    with pytest.raises(ValueError, match="varies by less than"):
+        FlowMixture().fit(1e-200 * np.arange(10.0).reshape(5, 2))

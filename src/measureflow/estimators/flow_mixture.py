@@ -376,6 +376,9 @@ class FlowMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
         kept = fine.all(1)
         if np.abs(X[kept]).max(initial=0.0) > LARGEST:
             raise ValueError(f"X holds values beyond {LARGEST:g}, too large to square: divide its columns by something")
+        spread = np.ptp(X[kept], 0).max(initial=0.0) if kept.any() else 0.0
+        if 0 < spread < 1 / LARGEST:
+            raise ValueError(f"X varies by less than {1 / LARGEST:g}, too little to square: multiply its columns")
         if kept.all():
             return X, kept
         if self.missing == "drop":
@@ -392,8 +395,8 @@ class FlowMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
         K = self.n_clusters
         if K is not None and (not isinstance(K, Integral) or isinstance(K, bool) or K < 1):
             raise ValueError(f"n_clusters must be None or a whole number of at least 1, got {K!r}")
-        if self.snr_db is not None and not (isinstance(self.snr_db, Real) and np.isfinite(self.snr_db)):
-            raise ValueError(f"snr_db must be None or a finite number of decibels, got {self.snr_db!r}")
+        if self.snr_db is not None and not (isinstance(self.snr_db, Real) and abs(self.snr_db) <= 100):
+            raise ValueError(f"snr_db must be None or a number of decibels from -100 to 100, got {self.snr_db!r}")
         if self.n_layers is not None and (not isinstance(self.n_layers, Integral) or self.n_layers < 1):
             raise ValueError(f"n_layers must be None or a whole number of at least 1, got {self.n_layers!r}")
         if self.schedule != "uniform":

@@ -57,18 +57,11 @@ class _Mathematics:
         return math.sqrt(value) if isinstance(value, (int, float)) else torch.scalar_tensor(value).sqrt()
 
 
-def _softmax_means(q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
-    """`softmax_means` without the fused kernel; weights that sum to one exactly keep the digits that logits lose."""
-    logits = q @ k.mT
-    return torch.softmax(logits, -1) @ v, torch.logsumexp(logits, -1)
-
-
 @contextlib.contextmanager
 def _traceable() -> Iterator[None]:
     """Lift what a tracer cannot follow: checks of values, and logarithms of an unknown dimension."""
     with contextlib.ExitStack() as stack:
         stack.enter_context(mock.patch.object(checks, "finite", lambda name, tensor: tensor))
-        stack.enter_context(mock.patch.object(heads, "softmax_means", _softmax_means))
         for module in (any_dimension, heads):
             stack.enter_context(mock.patch.object(module, "math", _Mathematics()))
         stack.enter_context(warnings.catch_warnings())

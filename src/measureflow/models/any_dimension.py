@@ -74,17 +74,9 @@ class AnyDimensionFlow(nn.Module):
             nn.LayerNorm(c.n_features), nn.Linear(c.n_features, c.hidden), nn.GELU(), nn.Linear(c.hidden, 2)
         )
 
-    def forward(
-        self,
-        points: Tensor,
-        snr_db: Tensor,
-        *,
-        exact: bool | Tensor = True,
-        weights: Tensor | None = None,
-        n_layers: int | None = None,
-    ) -> Tensor:
-        """Output tokens (B, n, d) for points (B, n, d) and their SNR in dB (B,), ``exact`` or a guess."""
-        return self.flow(points, snr_db, exact=exact, weights=weights, n_layers=n_layers)[-1]
+    def forward(self, points: Tensor, snr_db: Tensor, **options) -> Tensor:
+        """Output tokens (B, n, d) for points (B, n, d) and their SNR in dB (B,); options as in `flow_and_noise`."""
+        return self.flow_and_noise(points, snr_db, **options)[0][-1]
 
     def flow(self, points: Tensor, snr_db: Tensor, **options) -> Trajectory:
         """The tokens at every layer."""
