@@ -104,10 +104,8 @@ async def fit(request: Request, n_clusters: int | None = Query(None, ge=1), snr_
 
 
 def _fit(body: bytes, as_json: bool, options: dict[str, Any], limits: Limits) -> dict[str, Any]:
-    try:
-        from measureflow import FlowMixture
-    except (ImportError, AttributeError):
-        raise HTTPException(503, "this installation has no FlowMixture, so the server cannot fit") from None
+    from measureflow import FlowMixture  # loads torch: the page itself should open at once
+
     try:
         table, said = tables.read_json(body) if as_json else (tables.read_csv(body), {})
         options |= {name: said[name] for name in options if name in said}
