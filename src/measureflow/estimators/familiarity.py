@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from measureflow.estimators.own_shapes import Ellipsoids
 from measureflow.estimators.rows import Rows
 from measureflow.estimators.shared_noise import SharedNoise, responsibilities
 
@@ -14,7 +15,7 @@ class UnfamiliarDataWarning(UserWarning):
     """The data look unlike the mixtures that the flow was trained on."""
 
 
-def strangeness(rows: Rows, fit: SharedNoise) -> str | None:
+def strangeness(rows: Rows, fit: SharedNoise | Ellipsoids) -> str | None:
     """What is odd about rows under the mixture fitted to them, in words; None where nothing is.
 
     >>> rng = np.random.default_rng(0)
@@ -24,17 +25,19 @@ def strangeness(rows: Rows, fit: SharedNoise) -> str | None:
     """
     if fit.variance <= 0 or rows.total < FEWEST_ROWS:
         return None
+    if isinstance(fit, Ellipsoids):
+        return "clusters spread unlike one another, and each was given a shape of its own"
     r = responsibilities(rows.points, fit)[0] * rows.counts[:, None]
-    gaps = ((rows.points[:, None] - fit.centres) ** 2).sum(-1)
-    return _unequal(r, gaps, fit, rows) or _scattered(r, rows) or _far(gaps, fit, rows)
+    gaps = fit.squared_distances(rows.points)
+    return _unequal(r, gaps, rows) or _scattered(r, rows) or _far(gaps, rows)
 
 
-def _unequal(r: np.ndarray, gaps: np.ndarray, fit: SharedNoise, rows: Rows) -> str | None:
+def _unequal(r: np.ndarray, gaps: np.ndarray, rows: Rows) -> str | None:
     """Clusters wider or narrower than all together, by more than half and by five standard errors."""
     d, held = rows.points.shape[1], np.maximum(r.sum(0), 1e-300)
     spread = (r * gaps).sum(0) / (held * d)
     mean = held @ spread / rows.total
-    if mean < 1e-3 * fit.variance:  # rows that repeat exactly: rounding is all the noise there is
+    if mean < 1e-3:  # rows that repeat exactly: rounding is all the noise there is
         return None
     log_ratio = np.abs(np.log(np.maximum(spread, 1e-9 * mean) / mean))
     odd = (log_ratio > np.log(1.5)) & (log_ratio * np.sqrt(d * held / 2) > 5)
@@ -50,9 +53,9 @@ def _scattered(r: np.ndarray, rows: Rows) -> str | None:
     return f"{tiny} of {r.shape[1]} clusters hold next to no rows, as a background or heavy tails make them"
 
 
-def _far(gaps: np.ndarray, fit: SharedNoise, rows: Rows) -> str | None:
+def _far(gaps: np.ndarray, rows: Rows) -> str | None:
     """Rows farther from every centre than Gaussian noise would put them."""
     d = rows.points.shape[1]
-    far = float(rows.counts @ (gaps.min(1) / fit.variance > d + 4 * np.sqrt(2 * d) + 8))
+    far = float(rows.counts @ (gaps.min(1) > d + 4 * np.sqrt(2 * d) + 8))
     share = far / rows.total
     return f"{share:.0%} of the rows lie far from every centre" if far >= 5 and share > 0.02 else None

@@ -39,25 +39,26 @@ class FlowDial(Trajectory):
         times = [torch.as_tensor(t).reshape(-1)[0] for t in trajectory.times]
         super().__init__(states, times, torch.tensor(torch.inf))
         self.snr_db = snr_db
-        self._seen, self._frame, self._model, self._tree, self._counts = seen, frame, model, tree, None
+        self.seen, self.tree = seen, tree  # the rows that flowed, and the tree of their tokens where they ended
+        self._frame, self._model, self._counts = frame, model, None
 
     @classmethod
     def still(cls, points: Tensor) -> FlowDial:
         """A flow that had nowhere to go."""
         dial = cls.__new__(cls)
         Trajectory.__init__(dial, [points], [torch.tensor(0.0)], torch.tensor(torch.inf))
-        dial.snr_db, dial._seen = float("inf"), None
+        dial.snr_db, dial.seen, dial.tree = float("inf"), None, None
         return dial
 
     def cut(self, snr_db: float) -> Cut:
         """The clusters at this signal-to-noise ratio: fewer the lower it is, never more."""
         if not np.isfinite(snr_db):
             raise ValueError(f"snr_db must be finite, got {snr_db}")
-        if self._seen is None:
+        if self.seen is None:
             points = self.states[0].numpy()
             return Cut(np.arange(len(points)), points, np.full(len(points), 1 / len(points)))
         K = self._n_clusters(snr_db)
-        tree = self._flowed(self._seen, snr_db)
+        tree = self._flowed(self.seen, snr_db)
         labels = tree.labels(K)
         centres, weights = tree.atoms(K)
         order = np.argsort(-weights, kind="stable")
@@ -68,7 +69,7 @@ class FlowDial(Trajectory):
     def _n_clusters(self, snr_db: float) -> int:
         """K at the dial: the most that any coarser mark has, so that it never falls as the dial goes to fine."""
         if self._counts is None:
-            few = self._seen.sample(DIAL_ROWS)
+            few = self.seen.sample(DIAL_ROWS)
             self._counts = [self._count(self._flowed(few, mark), few, mark) for mark in MARKS_DB]
         below = [K for K, mark in zip(self._counts, MARKS_DB, strict=True) if mark <= snr_db]
         return max(below, default=1)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
 from functools import lru_cache
 from numbers import Integral, Real
 from pathlib import Path
@@ -17,32 +16,15 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from measureflow.estimators import dask_points
 from measureflow.estimators.familiarity import UnfamiliarDataWarning, strangeness
 from measureflow.estimators.flow_dial import FlowDial
-from measureflow.estimators.frame import Frame
-from measureflow.estimators.proposals import Candidates, flow, guess_noise, snr_of
 from measureflow.estimators.rows import Rows, distinct_rows
-from measureflow.estimators.shared_noise import SharedNoise, fit_em, responsibilities
-from measureflow.estimators.token_tree import TokenTree
+from measureflow.estimators.search import CLIMB_ROWS, Found, Search
+from measureflow.estimators.shared_noise import SharedNoise, responsibilities
 from measureflow.measures import Empirical
 from measureflow.models import load_pretrained
 from measureflow.models.pretrained import load_model
 
-FLOW_ROWS = 1024  # the flow looks at no more rows than this: its time grows with their square
-CLIMB_ROWS = 4096  # rows on which numbers of clusters are compared
-MOST_CLUSTERS = 60  # when their number is looked for
 SUMMARY_ROWS = 8192  # rows that partial_fit remembers
 LARGEST = 1e140  # values whose squares, summed over rows, are still numbers
-ROUNDS = 4  # of learning the shape of the noise from the clusters, and the clusters from the shape
-
-
-@dataclass(frozen=True)
-class _Found:
-    """What a search in one frame came to."""
-
-    atoms: SharedNoise
-    candidates: Candidates | None
-    path: tuple | None  # trajectory, the rows that flowed, the tree of their tokens
-    told_db: float
-    evidence: float
 
 
 class FlowMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, DensityMixin, BaseEstimator):
@@ -181,8 +163,10 @@ class FlowMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
             raise ValueError(f"n_samples must be a whole number of at least 1, got {n_samples!r}")
         rng = check_random_state(self.random_state)
         labels = np.sort(rng.choice(self.n_clusters_, size=n_samples, p=self.weights_))
-        noise = rng.standard_normal((n_samples, self._fit.centres.shape[1])) * np.sqrt(self._fit.variance)
-        return self._frame.outward(self._fit.centres[labels] + noise), labels
+        noise = rng.standard_normal((n_samples, self.n_features_in_))
+        values, vectors = np.linalg.eigh(self.covariances_)
+        roots = vectors * np.sqrt(np.maximum(values, 0.0))[:, None]
+        return self.cluster_centers_[labels] + np.einsum("nij,nj->ni", roots[labels], noise), labels
 
     @property
     def _n_features_out(self):
@@ -193,111 +177,50 @@ class FlowMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
         K = self.n_clusters
         if K is not None and len(rows.counts) < K:
             raise ValueError(f"n_clusters={K} exceeds the {len(rows.counts)} distinct rows of X (n_samples too small)")
-        frame, found = Frame.of(rows), None
-        for _ in range(ROUNDS):
-            trial = self._find(frame, rows)
-            if found is not None and trial.evidence <= found.evidence:
-                break
-            self._frame, found = frame, trial
-            if found.candidates is None or self.snr_db is not None:
-                break
-            frame = frame.reshaped(found.candidates.rows, found.candidates.weighed())
-            if frame is None:
-                break
-        self._keep(self._frame.inward(rows), found)
+        search = Search(self._model(), rows, n_clusters=K, snr_db=self.snr_db, n_layers=self.n_layers)
+        self._keep(rows, search.run(polish=self.polish))
 
-    def _find(self, frame: Frame, rows: Rows) -> _Found:
-        """The best mixture in a frame, and how much evidence there is for both together."""
-        inner = frame.inward(rows)
-        if inner.points.shape[1] == 0 or len(inner.counts) == 1:
-            atoms = SharedNoise(inner.mean[None], np.ones(1), 0.0)
-            return _Found(atoms, None, None, np.inf, np.inf)
-        candidates, path, told = self._search(inner)
-        share = rows.total / candidates.rows.total  # numbers of clusters are compared on a sample of many rows
-        evidence = share * (max(candidates.evidence.values()) - candidates.rows.total * frame.log_volume)
-        evidence -= frame.n_learned / 2 * np.log(rows.total)
-        return _Found(self._chosen(candidates, inner), candidates, path, told, evidence)
-
-    def _search(self, rows: Rows) -> tuple[Candidates, tuple, float]:
-        """Candidates for every plausible K, from a scan of a sample and from the flow of all the rows it can see."""
-        model, K = self._model(), self.n_clusters
-        size = max(FLOW_ROWS, 4 * (K or 0))
-        known = None if self.snr_db is None else rows.variance / (1 + 10 ** (self.snr_db / 10))
-        # Rows that do not repeat leave no noise to estimate if each is a cluster: a likelihood without bound.
-        most = MOST_CLUSTERS if rows.total >= 2 * len(rows.counts) else min(MOST_CLUSTERS, len(rows.counts) - 1)
-        candidates = Candidates(rows.sample(max(CLIMB_ROWS, size)), known=known, only=K, most=most)
-        if known is None:
-            noise, tree = guess_noise(model, rows, self.n_layers)
-            candidates.climb(tree, noise, steps=10)  # near enough to know the noise
-        told = snr_of(rows, candidates.best.variance) if known is None else float(self.snr_db)
-        seen = rows.sample(size)
-        path, _ = flow(model, seen, told, exact=True, n_layers=self.n_layers)
-        tree = TokenTree(path[-1][0].numpy(), seen.counts / seen.total)
-        candidates.climb(tree, known or candidates.best.variance if candidates.fits else rows.variance)
-        if K is None:
-            candidates.refine()
-        else:
-            if len(seen.counts) >= K:  # tokens that met are one atom twice; the means of their rows are not
-                candidates.offer(_means(seen, tree.labels(K)))
-            if K not in candidates.fits:
-                candidates.split_to(K)
-        return candidates, (path, seen, tree), told
-
-    def _chosen(self, candidates: Candidates, rows: Rows) -> SharedNoise:
-        """The mixture with the most evidence, polished over all rows."""
-        best = candidates.best
-        if not self.polish:
-            return best
-        return fit_em(
-            rows.points,
-            rows.counts,
-            best,
-            steps=100 if len(rows.counts) <= CLIMB_ROWS else 8,
-            tol=1e-7,
-            floor=candidates.floor,
-            known=candidates.known,
-        )
-
-    def _keep(self, inner: Rows, found: _Found) -> None:
-        atoms = found.atoms
-        centres = self._frame.outward(atoms.centres)
-        order = np.lexsort((*centres.T[::-1], -np.round(atoms.masses, 12)))
-        self._fit = SharedNoise(atoms.centres[order], atoms.masses[order], atoms.variance, atoms.log_likelihood)
-        self.cluster_centers_, self.weights_ = centres[order], atoms.masses[order] / atoms.masses.sum()
-        self.n_clusters_ = len(atoms)
-        self.noise_covariance_ = self._frame.noise_covariance(atoms.variance)
+    def _keep(self, rows: Rows, found: Found) -> None:
+        self._frame, fit = found.frame, found.mixture
+        centres = self._frame.outward(fit.centres)
+        order = np.lexsort((*centres.T[::-1], -np.round(fit.masses, 12)))
+        self._fit = fit.ordered(order)
+        self.cluster_centers_, self.weights_ = centres[order], fit.masses[order] / fit.masses.sum()
+        self.n_clusters_ = len(fit)
+        self.covariances_ = self._frame.covariances_outward(self._fit.covariances)
+        self.noise_covariance_ = np.tensordot(self.weights_, self.covariances_, 1)
         self.noise_variance_ = float(np.diagonal(self.noise_covariance_).mean())
         self.snr_db_ = float(self.snr_db) if self.snr_db is not None else _snr_db(self._fit)
-        self.n_clusters_posterior_ = {1: 1.0} if found.candidates is None else found.candidates.posterior()
-        self._keep_flow(inner, found.path, found.told_db)
-        self._warn(inner)
+        self.n_clusters_posterior_ = found.posterior
+        self._keep_flow(rows, found)
+        odd = strangeness(self._frame.inward(rows.sample(CLIMB_ROWS)), self._fit)
+        if odd is not None:
+            warnings.warn(
+                f"{odd}: the flow was trained on round clusters of one size", UnfamiliarDataWarning, stacklevel=4
+            )
 
-    def _keep_flow(self, inner: Rows, path, told: float) -> None:
-        if path is None:
+    def _keep_flow(self, rows: Rows, found: Found) -> None:
+        if found.flowed is None:
             still = torch.as_tensor(self.cluster_centers_)
             self.flow_ = FlowDial.still(still)
             self.mixing_measure_ = Empirical(still, torch.ones(len(still), dtype=still.dtype))
-            self.certificate_ = {}
             return
-        trajectory, seen, tree = path
-        outward = [torch.as_tensor(self._frame.outward(state[0].numpy())) for state in trajectory]
-        self.flow_ = FlowDial(outward, trajectory, seen, self._frame, self._model(), told, tree)
-        whole = len(seen.counts) == len(inner.counts)
-        atoms = SharedNoise(tree.tokens, tree.masses, self._fit.variance)
-        answer = atoms if whole else self._fit
-        self.mixing_measure_ = Empirical(
-            torch.as_tensor(self._frame.outward(answer.centres)), torch.as_tensor(answer.masses)
-        )
-        density = lambda fit: float(seen.counts @ responsibilities(seen.points, fit)[1] / seen.total)  # noqa: E731
-        self.certificate_ = {"clusters": density(self._fit), "flow": density(atoms)} if self._fit.variance > 0 else {}
+        path, seen, tree = found.flowed.path, found.flowed.seen, found.flowed.tree
+        outward = [torch.as_tensor(self._frame.outward(state[0].numpy())) for state in path]
+        self.flow_ = FlowDial(outward, path, seen, self._frame, self._model(), found.flowed.told_db, tree)
+        answer = (tree.tokens, tree.masses) if found.tokens_answer(rows) else (self._fit.centres, self._fit.masses)
+        self.mixing_measure_ = Empirical(torch.as_tensor(self._frame.outward(answer[0])), torch.as_tensor(answer[1]))
 
-    def _warn(self, inner: Rows) -> None:
-        """Say so when the rows do not look like a few round clusters with one noise."""
-        odd = strangeness(inner.sample(CLIMB_ROWS), self._fit)
-        if odd is not None:
-            warnings.warn(
-                f"{odd}: the flow was trained on round clusters of one size", UnfamiliarDataWarning, stacklevel=5
-            )
+    @property
+    def certificate_(self) -> dict[str, float]:
+        """Mean log-likelihood of the rows the flow saw: under the clusters, and under its tokens with that noise."""
+        check_is_fitted(self)
+        if self.flow_.tree is None or self._fit.variance <= 0:
+            return {}
+        seen, tree = self.flow_.seen, self.flow_.tree
+        tokens = SharedNoise(tree.tokens, tree.masses, self._fit.variance)
+        density = lambda fit: float(seen.counts @ responsibilities(seen.points, fit)[1] / seen.total)  # noqa: E731
+        return {"clusters": density(self._fit), "flow": density(tokens)}
 
     def _posteriors(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Probabilities of the clusters and log-densities, in blocks so that memory stays small."""
@@ -404,15 +327,6 @@ class FlowMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
         if self.missing not in ("error", "drop"):
             raise ValueError(f"missing must be 'error' or 'drop', got {self.missing!r}")
         self._model()
-
-
-def _means(rows: Rows, labels: np.ndarray) -> SharedNoise:
-    """A mixture with the means of labelled rows as centres, and the noise with which rows scatter around them."""
-    masses = np.bincount(labels, rows.counts)
-    sums = [np.bincount(labels, rows.counts * column) for column in rows.points.T]
-    centres = np.stack(sums, 1) / masses[:, None]
-    noise = rows.counts @ ((rows.points - centres[labels]) ** 2).mean(1) / rows.total
-    return SharedNoise(centres, masses / masses.sum(), float(noise))
 
 
 def _snr_db(fit: SharedNoise) -> float:

@@ -56,12 +56,12 @@ class Frame:
         X[:, self.used] += Z @ np.linalg.inv(self.matrix)
         return X
 
-    def noise_covariance(self, variance: float) -> np.ndarray:
-        """The covariance of the noise in the data, (d, d)."""
-        covariance = np.zeros((len(self.used), len(self.used)))
+    def covariances_outward(self, covariances: np.ndarray) -> np.ndarray:
+        """Covariances (K, r, r) in the frame as covariances (K, d, d) of the data."""
+        out = np.zeros((len(covariances), len(self.used), len(self.used)))
         back = np.linalg.inv(self.matrix)
-        covariance[np.ix_(self.used, self.used)] = max(variance, 0.0) * back.T @ back
-        return covariance
+        out[np.ix_(range(len(out)), self.used, self.used)] = back.T @ covariances @ back
+        return out
 
     @property
     def log_volume(self) -> float:
@@ -82,11 +82,16 @@ class Frame:
         worth, free, shape = max(shapes, key=lambda s: s[0], default=(-np.inf, 0, None))
         if worth <= max(evidence for _, evidence in mixtures):
             return None
+        return self.whitened(shape, free)
+
+    def whitened(self, shape: np.ndarray, n_learned: int) -> Frame:
+        """The frame in which noise that has this covariance in this frame, learned as so many numbers, is round."""
+        d = len(shape)
         values, vectors = np.linalg.eigh(shape * d / np.trace(shape))
         whiten = vectors / np.sqrt(values) @ vectors.T
-        if free == d - 1:
+        if n_learned == d - 1:
             whiten = np.diag(np.diagonal(whiten))
-        return replace(self, matrix=self.matrix @ whiten, n_learned=free)
+        return replace(self, matrix=self.matrix @ whiten, n_learned=n_learned)
 
 
 def _shapes(rows: Rows, fit: SharedNoise, evidence: float):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numba import njit
@@ -23,6 +23,26 @@ class SharedNoise:
 
     def __len__(self) -> int:
         return len(self.masses)
+
+    def ordered(self, order: np.ndarray) -> SharedNoise:
+        """The same mixture, its clusters in another order."""
+        return replace(self, centres=self.centres[order], masses=self.masses[order])
+
+    @property
+    def covariances(self) -> np.ndarray:
+        """The noise of each cluster, (K, d, d)."""
+        K, d = self.centres.shape
+        return np.broadcast_to(max(self.variance, 0.0) * np.eye(d), (K, d, d))
+
+    @property
+    def log_volumes(self) -> float:
+        """Half the log-determinant of the noise, the same for all clusters."""
+        return self.centres.shape[1] / 2 * np.log(self.variance)
+
+    def squared_distances(self, X: np.ndarray) -> np.ndarray:
+        """Squared distances (n, K) of rows to the centres in units of the noise."""
+        gaps = (X**2).sum(1)[:, None] - 2 * X @ self.centres.T + (self.centres**2).sum(1)
+        return np.maximum(gaps, 0) / self.variance
 
 
 def fit_em(
@@ -99,12 +119,12 @@ def _block(X, w, centres, masses, variance):
     return log_likelihood, won, sums, spread
 
 
-def responsibilities(X: np.ndarray, fit: SharedNoise) -> tuple[np.ndarray, np.ndarray]:
-    """For each row the probability of each centre, (n, K), and the log-density, (n,)."""
-    d = X.shape[1]
-    gaps = (X**2).sum(1)[:, None] - 2 * X @ fit.centres.T + (fit.centres**2).sum(1)
+def responsibilities(X: np.ndarray, fit) -> tuple[np.ndarray, np.ndarray]:
+    """For each row the probability of each cluster, (n, K), and the log-density, (n,), under a mixture."""
+    joint = fit.squared_distances(X)
+    joint /= -2
     with np.errstate(divide="ignore"):
-        joint = np.log(fit.masses) - np.maximum(gaps, 0) / (2 * fit.variance) - d / 2 * np.log(2 * np.pi * fit.variance)
+        joint += np.log(fit.masses) - fit.log_volumes - X.shape[1] / 2 * np.log(2 * np.pi)
     top = joint.max(1, keepdims=True)
     r = np.exp(joint - top)
     total = r.sum(1, keepdims=True)

@@ -1,0 +1,258 @@
+"""Mixtures of ellipsoids: for data that round clusters of one size could only cover with many atoms."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from measureflow.estimators.rows import Rows
+from measureflow.estimators.shared_noise import SharedNoise, responsibilities
+
+BLOCK = 1 << 16  # rows at a time
+STEPS = 15  # of EM after each merge: the next merge moves everything again
+
+
+@dataclass(frozen=True)
+class Shapes:
+    """What the covariances of K clusters may be, from the least free to the most."""
+
+    name: str
+    own: bool  # each cluster has one, or all share one
+
+    @property
+    def along_columns(self) -> bool:
+        """Whether covariances are diagonal."""
+        return self.name != "ellipsoid"
+
+    def n_free(self, d: int, K: int) -> int:
+        """Numbers that the shapes of K clusters in d columns have."""
+        return {"ball": 1, "columns": d, "ellipsoid": d * (d + 1) // 2}[self.name] * (K if self.own else 1)
+
+    def part(self, covariances: np.ndarray, masses: np.ndarray) -> np.ndarray:
+        """The part of covariances (K, d, d) that these shapes can have."""
+        d = covariances.shape[-1]
+        if not self.own:
+            covariances = np.broadcast_to(np.tensordot(masses / masses.sum(), covariances, 1), covariances.shape)
+        if self.name == "ellipsoid":
+            return covariances
+        diagonal = np.diagonal(covariances, axis1=1, axis2=2)
+        if self.name == "ball":
+            diagonal = np.broadcast_to(diagonal.mean(1, keepdims=True), diagonal.shape)
+        return diagonal[:, None] * np.eye(d)
+
+
+SHARED = Shapes("ellipsoid", own=False)
+OWN = (Shapes("ball", own=True), Shapes("columns", own=True), Shapes("ellipsoid", own=True))
+
+
+@dataclass(frozen=True)
+class Ellipsoids:
+    r"""The density :math:`\sum_k p_k\, N(x; \mu_k, \Sigma_k)`, and the log-likelihood of the data it fits."""
+
+    centres: np.ndarray  # (K, d)
+    masses: np.ndarray  # (K,)
+    covariances: np.ndarray  # (K, d, d)
+    shapes: Shapes
+    log_likelihood: float = float("nan")
+
+    def __len__(self) -> int:
+        return len(self.masses)
+
+    @classmethod
+    def of(cls, fit: SharedNoise, shapes: Shapes) -> Ellipsoids:
+        """A mixture with one noise, seen as one of ellipsoids."""
+        K, d = fit.centres.shape
+        return cls(fit.centres, fit.masses, np.broadcast_to(fit.variance * np.eye(d), (K, d, d)), shapes)
+
+    @property
+    def variance(self) -> float:
+        """The variance within clusters, over clusters and columns."""
+        return float(self.masses @ np.trace(self.covariances, axis1=1, axis2=2) / self.covariances.shape[-1])
+
+    def ordered(self, order: np.ndarray) -> Ellipsoids:
+        """The same mixture, its clusters in another order."""
+        return replace(
+            self, centres=self.centres[order], masses=self.masses[order], covariances=self.covariances[order]
+        )
+
+    @property
+    def log_volumes(self) -> np.ndarray:
+        """Half the log-determinants of the covariances, (K,)."""
+        return np.linalg.slogdet(self.covariances)[1] / 2
+
+    def squared_distances(self, X: np.ndarray) -> np.ndarray:
+        """Squared distances (n, K) of rows to the centres, each in units of its own covariance."""
+        whiten = np.linalg.inv(np.linalg.cholesky(self.covariances)).transpose(0, 2, 1)
+        if self.shapes.along_columns:
+            whiten = np.diagonal(whiten, axis1=1, axis2=2)
+        out = np.empty((len(X), len(self)))
+        for k, centre in enumerate(self.centres):
+            Z = X - centre
+            Z = Z * whiten[k] if self.shapes.along_columns else Z @ whiten[k]
+            out[:, k] = np.einsum("ij,ij->i", Z, Z)
+        return out
+
+    def bic(self, n: float) -> float:
+        """Schwarz's criterion, smaller being better."""
+        K, d = self.centres.shape
+        return -2 * self.log_likelihood + (K * d + K - 1 + self.shapes.n_free(d, K)) * np.log(n)
+
+
+def ellipsoids(rows: Rows, start: SharedNoise) -> Iterator[Ellipsoids]:
+    """Mixtures of ever fewer clusters from a start's atoms, for every kind of shapes that the rows can bear.
+
+    Clusters of their own shape must have as many rows on average as each has numbers; with fewer, BIC, which is made
+    for many rows, believes too easily.
+    """
+    n, d = rows.total, rows.points.shape[1]
+    for shapes in (SHARED, *OWN):
+        needed = d + shapes.n_free(d, 1)
+        if needed > n:
+            continue
+        for fit in _coarsenings(rows, Ellipsoids.of(start, shapes)):
+            if not shapes.own or n / len(fit) >= needed:
+                yield fit
+
+
+def posterior(fits: list[Ellipsoids], n: float) -> dict[int, float]:
+    """The probability of each number of clusters that have a shape each, BIC standing for the evidence."""
+    least: dict[int, float] = {}
+    for fit in fits:
+        if fit.shapes.own:
+            least[len(fit)] = min(fit.bic(n), least.get(len(fit), np.inf))
+    weights = np.exp((min(least.values()) - np.array(list(least.values()))) / 2)
+    return dict(sorted(zip(least, (weights / weights.sum()).tolist(), strict=True)))
+
+
+def promise(rows: Rows, fit: SharedNoise) -> float:
+    r"""The least BIC that a shape for each cluster is sure to reach, with the clusters of a mixture or unions of them.
+
+    Responsibilities r are held fixed: :math:`\log p(X) \ge \sum_{ik} r_{ik} \log p_k N(x_i; \mu_k, \Sigma_k) + H(r)`.
+    """
+    n, d = rows.total, rows.points.shape[1]
+    r = responsibilities(rows.points, fit)[0]
+    won, moved, covariances = _moments(rows, fit, r)
+    least = np.inf
+    for shapes in OWN:
+        part = Ellipsoids(fit.centres + moved, won / n, shapes.part(covariances, won), shapes)
+        merged = r
+        while True:
+            doubt = -float(rows.counts @ np.sum(merged * np.log(np.maximum(merged, 1e-300)), 1))
+            sure = n * float(part.masses @ (np.log(part.masses) - part.log_volumes)) - n * d / 2 * (
+                1 + np.log(2 * np.pi)
+            )
+            least = min(least, replace(part, log_likelihood=sure + doubt).bic(n))
+            if len(part) == 1:
+                break
+            a, b = _cheapest_pair(part)
+            part = _merged(part, a, b)
+            merged = np.column_stack([np.delete(merged, [a, b], 1), merged[:, a] + merged[:, b]])
+    return least
+
+
+def _moments(rows: Rows, fit: SharedNoise, r: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Mass of each cluster, how far its mean lies from its centre, and its covariance."""
+    won, sums, scatter = _sums(rows.points, r * rows.counts[:, None], Ellipsoids.of(fit, SHARED))
+    won = np.maximum(won, 1e-12 * rows.total)
+    return won, sums / won[:, None], _drawn(won, sums, scatter, own=True)
+
+
+def _coarsenings(rows: Rows, start: Ellipsoids) -> Iterator[Ellipsoids]:
+    """EM from a start, and again from each cheapest merge of two clusters, down to one."""
+    fit = start
+    while True:
+        fit = fit_ellipsoids(rows, fit, steps=STEPS, tol=1e-4)
+        yield fit
+        if len(fit) == 1:
+            return
+        fit = _merged(fit, *_cheapest_pair(fit))
+
+
+def fit_ellipsoids(rows: Rows, start: Ellipsoids, *, steps: int, tol: float) -> Ellipsoids:
+    r"""EM in which each shape is drawn toward the one that all would share, as a conjugate prior would have it.
+
+    .. math:: \Sigma_k = \frac{S_k + (d + 1) W}{n_k + d + 1}
+
+    :math:`S_k` is the scatter of what cluster k wins, W has the shape of all scatter together and the geometric mean
+    of the clusters' sizes: even two rows have a shape, and no likelihood is without bound.
+    """
+    shapes, last, fit = start.shapes, -np.inf, start
+    for step in range(steps + 1):
+        log_likelihood, won, sums, scatter = _expectation(rows, fit)
+        if step == steps or log_likelihood - last < tol * rows.total:
+            break
+        last = log_likelihood
+        won = np.maximum(won, 1e-12 * rows.total)
+        covariances = shapes.part(_drawn(won, sums, scatter, own=shapes.own), won)
+        fit = Ellipsoids(fit.centres + sums / won[:, None], won / won.sum(), covariances, shapes)
+    return replace(fit, log_likelihood=log_likelihood)
+
+
+def _expectation(rows: Rows, fit: Ellipsoids) -> tuple[float, np.ndarray, np.ndarray, np.ndarray]:
+    """Log-likelihood, mass won by each cluster, and first and second moments of it around the centre."""
+    K, d = fit.centres.shape
+    log_likelihood, won, sums, scatter = 0.0, np.zeros(K), np.zeros((K, d)), np.zeros((K, d, d))
+    for a in range(0, len(rows.counts), BLOCK):
+        X, w = rows.points[a : a + BLOCK], rows.counts[a : a + BLOCK]
+        r, density = responsibilities(X, fit)
+        log_likelihood += float(w @ density)
+        for total, part in zip((won, sums, scatter), _sums(X, r * w[:, None], fit), strict=True):
+            total += part
+    return log_likelihood, won, sums, scatter
+
+
+def _sums(X: np.ndarray, held: np.ndarray, fit: Ellipsoids) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Mass, first and second moments of rows, held (n, K) by each cluster, around the centres."""
+    K, d = fit.centres.shape
+    sums, scatter = np.empty((K, d)), np.empty((K, d, d))
+    for k in range(K):
+        Z = X - fit.centres[k]
+        mine = Z * held[:, k : k + 1]
+        sums[k] = mine.sum(0)
+        scatter[k] = np.diag(np.einsum("ij,ij->j", mine, Z)) if fit.shapes.along_columns else mine.T @ Z
+    return held.sum(0), sums, scatter
+
+
+def _drawn(won: np.ndarray, sums: np.ndarray, scatter: np.ndarray, *, own: bool) -> np.ndarray:
+    """Covariances (K, d, d) of what the clusters win, drawn toward one shape."""
+    K, d = sums.shape
+    scatter = scatter - sums[:, :, None] * sums[:, None, :] / np.maximum(won, 1e-300)[:, None, None]
+    pooled = scatter.sum(0) / won.sum()
+    pooled = pooled + 1e-6 * np.trace(pooled) / d * np.eye(d)
+    if not own:
+        return np.broadcast_to(pooled, (K, d, d))
+    sizes = np.maximum(np.trace(scatter, axis1=1, axis2=2) / np.maximum(won, 1e-300), 1e-6 * np.trace(pooled))
+    pooled *= np.exp(won @ np.log(sizes) / won.sum()) / np.trace(pooled)
+    return (scatter + (d + 1) * pooled) / (won + d + 1)[:, None, None]
+
+
+def _cheapest_pair(fit: Ellipsoids) -> tuple[int, int]:
+    """The two clusters whose union, as one Gaussian, loses least likelihood of what they hold."""
+    a, b = np.triu_indices(len(fit), 1)
+    mass, _, union = _unions(fit, a, b)
+    value = lambda mass, C: mass * (np.log(mass) - np.linalg.slogdet(C)[1] / 2)  # noqa: E731
+    alone = value(fit.masses, fit.covariances)
+    alike = replace(fit.shapes, own=True).part(union, mass)
+    pair = int(np.argmin(alone[a] + alone[b] - value(mass, alike)))
+    return int(a[pair]), int(b[pair])
+
+
+def _merged(fit: Ellipsoids, a: int, b: int) -> Ellipsoids:
+    """One cluster fewer: the union of two, which comes last."""
+    mass, centre, union = _unions(fit, np.array([a]), np.array([b]))
+    masses = np.append(np.delete(fit.masses, [a, b]), mass)
+    covariances = np.concatenate([np.delete(fit.covariances, [a, b], 0), union])
+    centres = np.concatenate([np.delete(fit.centres, [a, b], 0), centre])
+    return replace(fit, centres=centres, masses=masses, covariances=fit.shapes.part(covariances, masses))
+
+
+def _unions(fit: Ellipsoids, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Masses, means and covariances of the unions of pairs of clusters."""
+    mass = fit.masses[a] + fit.masses[b]
+    p, q = fit.masses[a] / mass, fit.masses[b] / mass
+    gap = fit.centres[a] - fit.centres[b]
+    union = p[:, None, None] * fit.covariances[a] + q[:, None, None] * fit.covariances[b]
+    union += (p * q)[:, None, None] * gap[:, :, None] * gap[:, None, :]
+    return mass, p[:, None] * fit.centres[a] + q[:, None] * fit.centres[b], union

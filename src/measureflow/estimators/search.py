@@ -1,0 +1,205 @@
+"""The search for a mixture: a frame, the noise in it, candidates for every K, the choice; then the frame again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from measureflow.estimators.frame import Frame
+from measureflow.estimators.own_shapes import Ellipsoids, ellipsoids, fit_ellipsoids, posterior, promise
+from measureflow.estimators.proposals import Candidates, flow, guess_noise, snr_of
+from measureflow.estimators.rows import Rows
+from measureflow.estimators.shared_noise import SharedNoise, bic, fit_em, responsibilities
+from measureflow.estimators.token_tree import TokenTree
+from measureflow.flows import Trajectory
+
+FLOW_ROWS = 1024  # the flow looks at no more rows than this: its time grows with their square
+CLIMB_ROWS = 4096  # rows on which numbers of clusters are compared
+MOST_CLUSTERS = 60  # when their number is looked for
+ROUNDS = 4  # of learning the shape of the noise from the clusters, and the clusters from the shape
+SHAPE_ROWS = 2048  # rows on which shapes are compared
+MOST_SHAPES = 20  # clusters that are given shapes
+CLEARLY = 10.0  # by how much a BIC must be smaller to be believed: strong evidence [Kass and Raftery 1995]
+APART = 1e-3  # rows in doubt between clusters, as a share, below which there is nothing to spread an answer over
+
+
+@dataclass(frozen=True)
+class Flowed:
+    """The flow that proposed a mixture."""
+
+    path: Trajectory
+    seen: Rows  # the rows that flowed
+    tree: TokenTree  # of the tokens where they ended
+    told_db: float
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a search in one frame came to."""
+
+    frame: Frame
+    mixture: SharedNoise | Ellipsoids
+    evidence: float = np.inf
+    candidates: Candidates | None = None  # none where nothing varies
+    flowed: Flowed | None = None
+    probabilities: dict[int, float] | None = None  # of the numbers of clusters, where the candidates do not say them
+
+    @property
+    def posterior(self) -> dict[int, float]:
+        """The probability of each number of clusters that was considered."""
+        if self.probabilities is not None:
+            return self.probabilities
+        return {1: 1.0} if self.candidates is None else self.candidates.posterior()
+
+    def tokens_answer(self, rows: Rows) -> bool:
+        """Whether the flow's tokens are nearer the truth than the clusters: clusters overlap, and all rows flowed.
+
+        Where the clusters are far apart, likelihood leaves nothing to average over, and the tokens only add rounding.
+        """
+        if self.flowed is None or not isinstance(self.mixture, SharedNoise) or self.mixture.variance <= 0:
+            return False
+        seen = self.flowed.seen
+        if len(seen.counts) < len(rows.counts):
+            return False
+        doubt = 1 - responsibilities(seen.points, self.mixture)[0].max(1)
+        return float(seen.counts @ doubt) / seen.total > APART
+
+
+class Search:
+    """What to search, and what is known beforehand."""
+
+    def __init__(self, model, rows: Rows, *, n_clusters: int | None, snr_db: float | None, n_layers: int | None):
+        self.model, self.rows = model, rows
+        self.n_clusters, self.snr_db, self.n_layers = n_clusters, snr_db, n_layers
+
+    def run(self, *, polish: bool) -> Found:
+        """The best mixture: round clusters in the frame that suits them; ellipsoids where they are clearly better."""
+        found = self._round_clusters()
+        if found.candidates is not None and self.snr_db is None:
+            found = self._with_shapes(found)
+        return self._polished(found) if polish else found
+
+    def _round_clusters(self) -> Found:
+        """Clusters of one noise; its shape is learned from them, and they are sought again, while that helps."""
+        found, frame = None, Frame.of(self.rows)
+        for _ in range(ROUNDS):
+            trial = self._in(frame)
+            if found is not None and trial.evidence <= found.evidence:
+                break
+            found = trial
+            if found.candidates is None or self.snr_db is not None:
+                break
+            frame = frame.reshaped(found.candidates.rows, found.candidates.weighed())
+            if frame is None:
+                break
+        assert found is not None
+        return found
+
+    def _with_shapes(self, found: Found) -> Found:
+        """The same, or what is clearly better: one ellipsoid for all clusters, or a shape for each."""
+        frame, rows = found.frame, found.candidates.rows.sample(SHAPE_ROWS)
+        n, d = rows.total, rows.points.shape[1]
+        if (
+            len(rows.counts) < 4 * d or found.mixture.variance <= 10 * found.candidates.floor
+        ):  # too few rows, or no noise
+            return found
+        least = bic(_scored(found.mixture, rows), n) + frame.n_learned * np.log(n)
+        start = _at_most(found.mixture, MOST_SHAPES)
+        if not frame.n_learned and promise(rows, start) >= least:
+            return found
+        fits = [fit for fit in ellipsoids(rows, start) if self.n_clusters in (None, len(fit))]
+        shared, own = (_least([fit for fit in fits if fit.shapes.own is each], n) for each in (False, True))
+        if own is not None and own.bic(n) < min(least, np.inf if shared is None else shared.bic(n)) - CLEARLY:
+            return Found(frame, own, flowed=found.flowed, probabilities=posterior(fits, n))
+        if shared is not None and shared.bic(n) < least - CLEARLY:
+            hint = frame.outward(shared.centres), shared.masses
+            return self._in(frame.whitened(shared.covariances[0], d * (d + 1) // 2 - 1), hint)
+        return found
+
+    def _in(self, frame: Frame, hint: tuple[np.ndarray, np.ndarray] | None = None) -> Found:
+        """The best mixture of one noise in a frame, and how much evidence there is for both together.
+
+        A hint is centres in units of the data, and their masses.
+        """
+        inner = frame.inward(self.rows)
+        if inner.points.shape[1] == 0 or len(inner.counts) == 1:
+            return Found(frame, SharedNoise(inner.mean[None], np.ones(1), 0.0))
+        candidates, flowed = self._candidates(inner)
+        if hint is not None:
+            candidates.offer(SharedNoise(frame.rows_inward(hint[0]), hint[1], candidates.best.variance))
+        share = self.rows.total / candidates.rows.total  # numbers of clusters are compared on a sample of many rows
+        evidence = share * (max(candidates.evidence.values()) - candidates.rows.total * frame.log_volume)
+        evidence -= frame.n_learned / 2 * np.log(self.rows.total)
+        return Found(frame, candidates.best, evidence, candidates, flowed)
+
+    def _candidates(self, rows: Rows) -> tuple[Candidates, Flowed]:
+        """Candidates for every plausible K, from a scan of a sample and from the flow of all the rows it can see."""
+        K = self.n_clusters
+        size = max(FLOW_ROWS, 4 * (K or 0))
+        known = None if self.snr_db is None else rows.variance / (1 + 10 ** (self.snr_db / 10))
+        # Rows that do not repeat leave no noise to estimate if each is a cluster: a likelihood without bound.
+        most = MOST_CLUSTERS if rows.total >= 2 * len(rows.counts) else min(MOST_CLUSTERS, len(rows.counts) - 1)
+        candidates = Candidates(rows.sample(max(CLIMB_ROWS, size)), known=known, only=K, most=most)
+        if known is None:
+            noise, tree = guess_noise(self.model, rows, self.n_layers)
+            candidates.climb(tree, noise, steps=10)  # near enough to know the noise
+        told = snr_of(rows, candidates.best.variance) if self.snr_db is None else float(self.snr_db)
+        seen = rows.sample(size)
+        path, _ = flow(self.model, seen, told, exact=True, n_layers=self.n_layers)
+        tree = TokenTree(path[-1][0].numpy(), seen.counts / seen.total)
+        candidates.climb(tree, known or candidates.best.variance if candidates.fits else rows.variance)
+        if K is None:
+            candidates.refine()
+        else:
+            if len(seen.counts) >= K:  # tokens that met are one atom twice; the means of their rows are not
+                candidates.offer(_means(seen, tree.labels(K)))
+            if K not in candidates.fits:
+                candidates.split_to(K)
+        return candidates, Flowed(path, seen, tree, told)
+
+    def _polished(self, found: Found) -> Found:
+        """The mixture after EM over all rows."""
+        rows, few = found.frame.inward(self.rows), len(self.rows.counts) <= CLIMB_ROWS
+        if isinstance(found.mixture, Ellipsoids):
+            fit = fit_ellipsoids(rows, found.mixture, steps=100 if few else 3, tol=1e-7)
+        elif found.candidates is None:
+            return found
+        else:
+            fit = fit_em(
+                rows.points,
+                rows.counts,
+                found.mixture,
+                steps=100 if few else 8,
+                tol=1e-7,
+                floor=found.candidates.floor,
+                known=found.candidates.known,
+            )
+        return replace(found, mixture=fit)
+
+
+def _means(rows: Rows, labels: np.ndarray) -> SharedNoise:
+    """A mixture with the means of labelled rows as centres, and the noise with which rows scatter around them."""
+    masses = np.bincount(labels, rows.counts)
+    sums = [np.bincount(labels, rows.counts * column) for column in rows.points.T]
+    centres = np.stack(sums, 1) / masses[:, None]
+    noise = rows.counts @ ((rows.points - centres[labels]) ** 2).mean(1) / rows.total
+    return SharedNoise(centres, masses / masses.sum(), float(noise))
+
+
+def _scored(fit: SharedNoise, rows: Rows) -> SharedNoise:
+    """The same mixture with the log-likelihood of these rows."""
+    return replace(fit, log_likelihood=float(rows.counts @ responsibilities(rows.points, fit)[1]))
+
+
+def _at_most(fit: SharedNoise, most: int) -> SharedNoise:
+    """A mixture with no more clusters than that: near ones are merged."""
+    if len(fit) <= most:
+        return fit
+    centres, masses = TokenTree(fit.centres, fit.masses).atoms(most)
+    return replace(fit, centres=centres, masses=masses)
+
+
+def _least(fits: list[Ellipsoids], n: float) -> Ellipsoids | None:
+    """The mixture of least BIC."""
+    return min(fits, key=lambda fit: fit.bic(n), default=None)
