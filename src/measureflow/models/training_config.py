@@ -27,6 +27,7 @@ class Stage:
     rate: float
     rate_end: float = 0.0
     warmup: int = 0  # steps of linear rise at the start
+    d: list[int] = field(default_factory=list)  # dimensions of this stage, where they are not those of the data
 
     def rate_at(self, step: int) -> float:
         """The learning rate at a step of this stage."""
@@ -83,7 +84,8 @@ class TrainingConfig:
         """The data of a step: a function of the seed and the step alone, so nothing needs to be remembered."""
         stage, _ = self.stage_of(step)
         generator = seeded(self.seed, "train", step)
-        d = self.data.d[int(torch.randint(len(self.data.d), (), generator=generator))]
+        dimensions = stage.d or self.data.d
+        d = dimensions[int(torch.randint(len(dimensions), (), generator=generator))]
         prior = MixturePrior(d, WholeBetween(*self.data.components), Between(*self.data.snr_db))
         return prior.sample(stage.batch, stage.n, generator)
 
@@ -100,6 +102,7 @@ class TrainingConfig:
         for name in ("checkpoint_seconds", "evaluate_every", "evaluate_sets", "evaluate_n"):
             decisive.pop(name)
         decisive["data"].pop("workers")
+        decisive["stages"] = [{k: v for k, v in stage.items() if k != "d" or v} for stage in decisive["stages"]]
         decisive.pop("start")
         if self.start:  # the weights themselves decide, not where they lie
             decisive["start"] = digest(self.start)
