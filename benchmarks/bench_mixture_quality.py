@@ -18,7 +18,7 @@ from measureflow import FlowMixture
 from measureflow.estimators.shared_noise import SharedNoise, fit_em, responsibilities
 from measureflow.measures import wasserstein2
 from measureflow.measures.priors import MixturePrior, paper_test_prior
-from measureflow.models import load_pretrained
+from measureflow.models.losses import LEAST_SNR_DB
 from measureflow.models.training_config import seeded
 
 SNRS = (15.0, 10.0, 5.0)
@@ -54,17 +54,16 @@ def from_truth(X, mixtures, b: int) -> float:
 
 
 def judged(X, mixtures, b: int, blind: bool, with_rivals: bool, most: int) -> dict[str, float]:
-    """Errors on one set: the flow given the SNR, EM from the truth, FlowMixture told nothing, EM with K by BIC."""
-    model, K = load_pretrained("any-dimension"), int((mixtures.mixing.weights[b] > 0).sum())
-    snr = mixtures.snr_db[b : b + 1].clamp_min(-4.0)
-    with torch.no_grad():
-        tokens = model(mixtures.points[b : b + 1], snr)[0]
-    facts = {"given": error(tokens, None, mixtures, b), "truth": from_truth(X, mixtures, b)}
+    """Errors on one set: FlowMixture given the SNR, EM from the truth, FlowMixture told nothing, EM with K by BIC."""
+    K = int((mixtures.mixing.weights[b] > 0).sum())
+    told = FlowMixture(snr_db=max(float(mixtures.snr_db[b]), LEAST_SNR_DB)).fit(X).mixing_measure_
+    facts = {"given": error(told.points, told.weights, mixtures, b), "truth": from_truth(X, mixtures, b)}
     if blind:
         fit = FlowMixture().fit(X)
+        found = fit.mixing_measure_
         facts |= {
             "given beside blind": facts["given"],
-            "unknown": error(fit.mixing_measure_.points, fit.mixing_measure_.weights, mixtures, b),
+            "unknown": error(found.points, found.weights, mixtures, b),
             "K": float(fit.n_clusters_ == K),
             "sure": fit.n_clusters_posterior_.get(K, 0.0),
         }
