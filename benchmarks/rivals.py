@@ -76,7 +76,7 @@ def shared_em_bic_numpy(X, most=12, starts=10):
 
 def bayesian(X, most=12):
     """BayesianGaussianMixture; components that hold less than one row in a hundred do not count."""
-    fit = BayesianGaussianMixture(most, n_init=3, max_iter=500, random_state=0).fit(X)
+    fit = BayesianGaussianMixture(n_components=most, n_init=3, max_iter=500, random_state=0).fit(X)
     return from_labels(X, _without_small(fit.predict(X)))
 
 
