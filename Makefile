@@ -69,7 +69,7 @@ docs: setup  ## build the documentation into docs/_build/html, warnings being er
 	@MPLBACKEND=Agg $(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
 	@echo "Open docs/_build/html/index.html"
 
-gallery: setup  ## make every table and figure of the four papers again at size tiny, and the pages that show them
+gallery: demo  ## make every table and figure of the four papers again at size tiny, and the pages that show them
 	@for paper in zimin2025 clarkson2025 he2025 castin2025; do \
 	  MPLBACKEND=Agg $(BIN)/measureflow reproduce $$paper --size tiny --out out/gallery || exit 1; done
 	@MPLBACKEND=Agg $(BIN)/python docs/make_papers.py out/gallery

@@ -1,6 +1,7 @@
 """Write docs/papers/<paper>.md from what `measureflow reproduce` made: ``python docs/make_papers.py [RESULTS]``.
 
-RESULTS is the folder given to ``reproduce --out``. Artefacts that are not in it keep the section they had.
+RESULTS is the folder given to ``reproduce --out``. Artefacts that are not in it keep the section they had. The picture
+that ``make demo`` made is taken along.
 """
 
 import re
@@ -12,6 +13,7 @@ from PIL import Image
 from measureflow.reproduce import PAPERS, SIZES, artefacts
 
 HERE = Path(__file__).parent / "papers"
+DEMO = Path("out/demo/report.png")
 WIDTH = 1000  # pixels of a picture on the page
 TITLES = {
     "zimin2025": "Zimin 2025: a learned flow onto the mixing measure",
@@ -30,7 +32,10 @@ def section(results: Path, paper: str, name: str) -> str | None:
         return None
     title, _, text = (folder / "findings.md").read_text(encoding="utf-8").partition("\n")
     size = next((size for size in reversed(SIZES) if (folder / "cache" / size).is_dir()), "small")
-    pictures = [shrunk(file, f"{paper}-{name}-{file.stem}") for file in sorted(folder.glob("*.png"))]
+    pictures = [
+        shrunk(file, HERE / "images" / f"{paper}-{name}-{file.stem}".replace(".", "-"))
+        for file in sorted(folder.glob("*.png"))
+    ]
     heading = title.partition(", ")[2] or title
     lines = [f"## {heading[0].upper()}{heading[1:]}", f"`measureflow reproduce {paper} {name} --size {size}`"]
     lines += [TINY] if size == "tiny" else []
@@ -43,9 +48,9 @@ def plain(text: str) -> str:
     return re.sub(r"([*_$<>])", r"\\\1", text)
 
 
-def shrunk(file: Path, name: str) -> Path:
+def shrunk(file: Path, target: Path) -> Path:
     """A copy of a picture that is light enough to commit."""
-    target = HERE / "images" / f"{name.replace('.', '-')}.png"
+    target = target.with_suffix(".png")
     target.parent.mkdir(parents=True, exist_ok=True)
     with Image.open(file) as picture:
         picture = picture.convert("RGB")
@@ -79,6 +84,8 @@ def main() -> None:
     for paper in PAPERS:
         (HERE / f"{paper}.md").write_text(page(results, paper), encoding="utf-8")
         print(f"written: docs/papers/{paper}.md")
+    if DEMO.is_file():
+        print(f"written: {shrunk(DEMO, HERE.parent / 'images' / 'demo').relative_to(HERE.parent.parent)}")
 
 
 if __name__ == "__main__":

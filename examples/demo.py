@@ -1,4 +1,4 @@
-"""Old Faithful's eruptions: ``measureflow cluster`` on a bundled table, which nobody told how many clusters there are.
+"""Penguins: ``measureflow cluster`` on a bundled table of four measurements, which nobody told that there are species.
 
 ``python examples/demo.py`` prints what it finds and writes ``out/demo/report.html``; ``--out FOLDER`` writes elsewhere.
 """
@@ -8,7 +8,10 @@ from importlib.resources import as_file, files
 
 from measureflow.cli import main
 
+COLUMNS = "bill_length_mm,bill_depth_mm,flipper_length_mm,body_mass_g"
+
 if __name__ == "__main__":
-    print("272 eruptions of the geyser Old Faithful: how long each lasted, and the wait for the next, in minutes.\n")
-    with as_file(files("measureflow.data") / "faithful.csv") as table:
-        main(["cluster", str(table), *(sys.argv[1:] or ["--out", "out/demo"])])
+    print("344 penguins of three species that the command is not told of: two measures of the bill, flipper, mass.\n")
+    with as_file(files("measureflow.data") / "penguins.csv") as table:
+        folder = sys.argv[1:] or ["--out", "out/demo"]
+        main(["cluster", str(table), "--columns", COLUMNS, "--missing", "drop", *folder])

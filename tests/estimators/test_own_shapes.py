@@ -12,6 +12,7 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.mixture import GaussianMixture
 
 from measureflow import FlowMixture
+from measureflow.data import load_penguins
 from measureflow.estimators.familiarity import UnfamiliarDataWarning
 from measureflow.estimators.own_shapes import OWN, SHARED, Ellipsoids, ellipsoids, fit_ellipsoids, posterior, promise
 from measureflow.estimators.rows import Rows, distinct_rows
@@ -120,6 +121,24 @@ def test_many_atoms_become_few_shapes_on_iris_and_wine():
         mixture = fitted(X)
         assert mixture.n_clusters_ <= most
         assert adjusted_rand_score(y, mixture.labels_) > least_ari
+
+
+PENGUINS = load_penguins().dropna()
+MEASURES = ["bill_length_mm", "bill_depth_mm", "flipper_length_mm", "body_mass_g"]
+
+
+def test_three_species_of_penguins():
+    mixture = FlowMixture().fit(PENGUINS[MEASURES])
+    assert mixture.n_clusters_ == 3
+    assert adjusted_rand_score(PENGUINS["species"], mixture.labels_) > 0.9
+
+
+def test_a_column_of_few_values_is_named():
+    with pytest.warns(UnfamiliarDataWarning, match="column 'year' has only a few different values"):
+        mixture = FlowMixture().fit(PENGUINS[[*MEASURES, "year"]])
+    assert np.isfinite(mixture.cluster_centers_).all()
+    with pytest.warns(UnfamiliarDataWarning, match="column 4 has only"):
+        FlowMixture().fit(PENGUINS[[*MEASURES, "year"]].to_numpy())
 
 
 def test_responsibilities_agree_for_both_kinds_of_mixture():

@@ -8,6 +8,7 @@ from measureflow.estimators.own_shapes import Ellipsoids
 from measureflow.estimators.rows import Rows
 from measureflow.estimators.shared_noise import SharedNoise, responsibilities
 
+FEW_VALUES = 8  # a column with fewer different ones is hardly a measurement
 FEWEST_ROWS = 50  # fewer say too little about the shape of the noise
 
 
@@ -30,6 +31,21 @@ def strangeness(rows: Rows, fit: SharedNoise | Ellipsoids) -> str | None:
     r = responsibilities(rows.points, fit)[0] * rows.counts[:, None]
     gaps = fit.squared_distances(rows.points)
     return _unequal(r, gaps, rows) or _scattered(r, rows) or _far(gaps, rows)
+
+
+def coarse_column(rows: Rows) -> int | None:
+    """The first column that takes a few values only, more a label than a measurement; None where there is none.
+
+    >>> X = np.random.default_rng(0).normal(size=(200, 2))
+    >>> X[:, 1] = X[:, 1] > 0
+    >>> coarse_column(Rows(X, np.ones(200)))
+    1
+    """
+    n = len(rows.counts)
+    if n < FEWEST_ROWS:
+        return None
+    few = (j for j, column in enumerate(rows.points.T) if 1 < len(np.unique(column)) < min(FEW_VALUES, n / 10))
+    return next(few, None)
 
 
 def _unequal(r: np.ndarray, gaps: np.ndarray, rows: Rows) -> str | None:

@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from measureflow.estimators import dask_points
-from measureflow.estimators.familiarity import UnfamiliarDataWarning, strangeness
+from measureflow.estimators.familiarity import UnfamiliarDataWarning, coarse_column, strangeness
 from measureflow.estimators.flow_dial import FlowDial
 from measureflow.estimators.rows import Rows, distinct_rows
 from measureflow.estimators.search import CLIMB_ROWS, Found, Search
@@ -193,11 +193,19 @@ class FlowMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
         self.snr_db_ = float(self.snr_db) if self.snr_db is not None else _snr_db(self._fit)
         self.n_clusters_posterior_ = found.posterior
         self._keep_flow(rows, found)
-        odd = strangeness(self._frame.inward(rows.sample(CLIMB_ROWS)), self._fit)
-        if odd is not None:
-            warnings.warn(
-                f"{odd}: the flow was trained on round clusters of one size", UnfamiliarDataWarning, stacklevel=4
-            )
+        self._warn(rows.sample(CLIMB_ROWS))
+
+    def _warn(self, rows: Rows) -> None:
+        """Say so when the rows do not look like a few round clusters with one noise."""
+        column, odd = coarse_column(rows), strangeness(self._frame.inward(rows), self._fit)
+        if column is not None:
+            name = getattr(self, "feature_names_in_", range(rows.points.shape[1]))[column]
+            text = f"column {name!r} has only a few different values and splits the clusters by them: leave it out?"
+        elif odd is not None:
+            text = f"{odd}: the flow was trained on round clusters of one size"
+        else:
+            return
+        warnings.warn(text, UnfamiliarDataWarning, stacklevel=5)
 
     def _keep_flow(self, rows: Rows, found: Found) -> None:
         if found.flowed is None:

@@ -9,6 +9,7 @@ import numpy as np
 from measureflow.estimators.rows import Rows
 from measureflow.estimators.shared_noise import SharedNoise, responsibilities
 
+LEAST_SHARE = 1e-6  # of the variance in any direction that is taken for noise
 UNEVEN = 10.0  # columns whose standard deviations differ by more than this are divided by them
 
 
@@ -101,7 +102,8 @@ def _shapes(rows: Rows, fit: SharedNoise, evidence: float):
     W = ((rows.points * rows.counts[:, None]).T @ rows.points - (means * mass[:, None]).T @ means) / n
     if np.trace(W) <= 1e-9 * d * rows.variance:  # clusters without spread have no shape
         return
-    W += 1e-6 * np.trace(W) / d * np.eye(d)
+    centred = rows.points - rows.mean
+    W += LEAST_SHARE * (centred * rows.counts[:, None]).T @ centred / n  # a column of whole numbers may have no noise
     for shape, free in ((W, d * (d + 1) // 2 - 1), (np.diag(np.diagonal(W)), d - 1)):
         gain = n / 2 * (d * np.log(np.trace(W) / d) - np.linalg.slogdet(shape)[1])
         yield evidence + gain - free / 2 * np.log(n), free, shape

@@ -61,18 +61,28 @@ def draw(summary: Summary, title: str | None = None) -> Figure:
 
 
 def plane(summary: Summary):
-    """Where rows are drawn: their one or two columns, else the principal axes of the standardised columns."""
+    """Where rows are drawn: their one or two columns, else the plane in which the clusters lie farthest apart.
+
+    Lengths are measured in units of the noise, as in discriminant analysis; where there are too few centres to make a
+    plane, the spread of the rows decides.
+    """
     X, columns = summary.table.values[summary.labels >= 0], summary.table.columns
     if X.shape[1] == 1:
         spread = np.random.default_rng(0).uniform(-1, 1, 2**16)  # one column: rows are spread out upwards
         return lambda Z: np.stack([Z[:, 0], np.resize(spread, len(Z))], 1), (columns[0], "spread out to be seen")
     if X.shape[1] == 2:
         return lambda Z: Z, tuple(columns)
-    mean, scale = X.mean(0), np.where(X.std(0) > 0, X.std(0), 1.0)
-    values, vectors = np.linalg.eigh(np.cov((X - mean).T / scale[:, None]))
-    axes, share = vectors[:, :-3:-1], values[::-1] / values.sum()
-    axes = axes * np.sign(axes[np.abs(axes).argmax(0), [0, 1]])  # the largest part of an axis points forward
-    names = tuple(f"principal axis {i + 1} ({share[i]:.0%} of the variance)" for i in range(2))
+    mixture, mean = summary.mixture, X.mean(0)
+    scale = np.where(X.std(0) > 0, X.std(0), 1.0)
+    within = mixture.noise_covariance_ / np.outer(scale, scale)
+    values, vectors = np.linalg.eigh(within + 1e-3 * max(np.trace(within) / len(scale), 1e-6) * np.eye(len(scale)))
+    whiten = vectors / np.sqrt(values)
+    centres = (mixture.cluster_centers_ - mixture.weights_ @ mixture.cluster_centers_) / scale @ whiten
+    between = (centres * mixture.weights_[:, None]).T @ centres
+    axes = whiten @ np.linalg.eigh(between + 1e-3 * np.cov(((X - mean) / scale @ whiten).T))[1][:, :-3:-1]
+    largest = np.abs(axes).argmax(0)
+    axes = axes * np.sign(axes[largest, [0, 1]])  # the largest part of an axis points forward
+    names = tuple(f"axis {i + 1}, most of it {columns[j]}" for i, j in enumerate(largest))
     return lambda Z: (Z - mean) / scale @ axes, names
 
 
