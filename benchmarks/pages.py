@@ -131,7 +131,7 @@ WORDS = {
     "any-dimension": (
         "The flow behind `FlowMixture`. Its gates read invariants alone, so one set of weights serves every dimension, "
         "and turning the data turns the answer. It also says by how much the guess of the noise it was given is off.",
-        "- Trained on round Gaussian clusters of one size: unequal, curved or heavy-tailed ones are tiled by several. "
+        "- Trained on round Gaussian clusters of one size: it tiles unequal, curved or heavy-tailed ones by several. "
         "[The guide](guide.md) says what `FlowMixture` does about it, and how to notice.\n"
         "- Dimensions and numbers of clusters beyond those in the table above were never seen.\n"
         "- Time grows with the square of the number of rows, so `FlowMixture` shows it a sample.",

@@ -28,12 +28,13 @@ LARGEST = 1e140  # values whose squares, summed over rows, are still numbers
 
 
 class FlowMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, DensityMixin, BaseEstimator):
-    r"""A mixture of Gaussians that share one noise, found by a pretrained flow; the number of clusters is an output.
+    r"""A mixture of Gaussians, found by a pretrained flow; the number of clusters is an output.
 
     The rows flow along `AnyDimensionFlow` onto the mixing measure :math:`\sum_k p_k \delta_{\mu_k}`. A sample is
     flowed at a few signal-to-noise ratios to learn the noise, then all rows (up to 1024) at the right one; the
     tokens are merged into atoms, for every number of them, EM polishes each, and Laplace's evidence weighs them. Where
-    the clusters found are not round, the coordinates are changed until they are, and the flow runs again.
+    the clusters found are not round, the coordinates are changed until they are, and the flow runs again; where
+    clusters with shapes of their own are clearly better than round atoms, atoms are merged into them.
 
     Parameters
     ----------
@@ -64,14 +65,17 @@ class FlowMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
     n_clusters_posterior_ : dict
         The probability of each number of clusters that was considered.
     mixing_measure_ : Empirical
-        The answer in the sense of least W2: the flow's tokens where it saw all rows, else the atoms.
+        The answer in the sense of least W2: the flow's tokens where clusters overlap and it saw all rows, else the
+        centres with their weights.
     flow_ : FlowDial
         The trajectory of the rows the flow saw, with ``plot()``, ``to_pandas()`` and ``cut(snr_db)``.
     certificate_ : dict
         Mean log-likelihood of the rows under the clusters, and under the flow's tokens with the same noise.
+    covariances_ : array (n_clusters_, d, d)
+        The shapes of the clusters: all the same (a sphere, an ellipsoid along the columns or any ellipsoid, whichever
+        the evidence favours), or one each where that is clearly better.
     noise_covariance_ : array (d, d)
-        The shape that all clusters share: a sphere, an ellipsoid along the columns or any ellipsoid, whichever the
-        evidence favours; ``noise_variance_`` is the mean of its diagonal.
+        Their mean over the rows; ``noise_variance_`` is the mean of its diagonal.
 
     Examples
     --------
