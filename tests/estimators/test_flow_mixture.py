@@ -538,3 +538,49 @@ def test_dask_arrays_give_the_answer_of_rows_in_memory():
 def test_rows_too_close_to_square_are_refused_not_merged():
     with pytest.raises(ValueError, match="varies by less than"):
         FlowMixture().fit(1e-200 * np.arange(10.0).reshape(5, 2))
+
+
+# ---- many columns
+
+
+def wide(d=300, n=240):
+    """The corners of a tetrahedron in many columns, noise of one in each."""
+    rng = np.random.default_rng(0)
+    corners = 4.0 * np.array([[1, 1, 1], [1, -1, -1], [-1, 1, -1], [-1, -1, 1]])
+    axes = np.linalg.qr(rng.normal(size=(d, 3)))[0]
+    truth = rng.integers(4, size=n)
+    return (corners @ axes.T)[truth] + rng.normal(size=(n, d)), truth
+
+
+def test_many_columns_are_projected_onto_the_signal_and_back():
+    X, truth = wide()
+    mixture = FlowMixture(random_state=0).fit(X)
+    assert adjusted_rand_score(truth, mixture.labels_) > 0.95
+    assert mixture.cluster_centers_.shape == (mixture.n_clusters_, 300)
+    means = np.stack([X[mixture.labels_ == k].mean(0) for k in range(mixture.n_clusters_)])
+    assert mixture.n_clusters_ == 4
+    assert np.linalg.norm(mixture.cluster_centers_ - means, axis=1).max() < 3  # the means are 2.2 from the truth
+    assert mixture.noise_variance_ == pytest.approx(1.0, rel=0.1)
+    new, labels = mixture.sample(2000)
+    for k in range(mixture.n_clusters_):
+        assert np.var(new[labels == k], axis=0).mean() == pytest.approx(1.0, rel=0.1)
+
+
+def test_densities_in_many_columns_are_those_of_the_whole_space():
+    X, _ = wide(d=80)
+    mixture = FlowMixture().fit(X)
+    noise = [multivariate_normal(c, C) for c, C in zip(mixture.cluster_centers_, mixture.covariances_, strict=True)]
+    logs = np.stack([np.log(p) + part.logpdf(X) for p, part in zip(mixture.weights_, noise, strict=True)])
+    np.testing.assert_allclose(mixture.score_samples(X), np.logaddexp.reduce(logs), rtol=1e-6)
+
+
+def test_noise_alone_in_many_columns_is_one_cluster():
+    assert FlowMixture().fit(np.random.default_rng(0).normal(size=(200, 150))).n_clusters_ == 1
+
+
+def test_a_known_noise_is_round_however_uneven_the_columns():
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal(0, 1, (200, 8)), rng.normal(0, 1, (100, 8)) + 60 * np.eye(8)[0]])
+    snr_db = 10 * np.log10(60**2 * (2 / 9) / 8)
+    assert FlowMixture(snr_db=snr_db).fit(X).n_clusters_ == 2
+    assert FlowMixture().fit(X).n_clusters_ == 2

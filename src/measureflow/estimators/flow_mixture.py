@@ -167,10 +167,11 @@ class FlowMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
             raise ValueError(f"n_samples must be a whole number of at least 1, got {n_samples!r}")
         rng = check_random_state(self.random_state)
         labels = np.sort(rng.choice(self.n_clusters_, size=n_samples, p=self.weights_))
-        noise = rng.standard_normal((n_samples, self.n_features_in_))
-        values, vectors = np.linalg.eigh(self.covariances_)
+        values, vectors = np.linalg.eigh(self._fit.covariances)
         roots = vectors * np.sqrt(np.maximum(values, 0.0))[:, None]
-        return self.cluster_centers_[labels] + np.einsum("nij,nj->ni", roots[labels], noise), labels
+        noise = np.einsum("nij,nj->ni", roots[labels], rng.standard_normal((n_samples, roots.shape[1])))
+        inside = self._frame.outward(self._fit.centres[labels] + noise)
+        return inside + self._frame.noise(n_samples, rng), labels
 
     @property
     def _n_features_out(self):
@@ -191,8 +192,6 @@ class FlowMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
         self._fit = fit.ordered(order)
         self.cluster_centers_, self.weights_ = centres[order], fit.masses[order] / fit.masses.sum()
         self.n_clusters_ = len(fit)
-        self.covariances_ = self._frame.covariances_outward(self._fit.covariances)
-        self.noise_covariance_ = np.tensordot(self.weights_, self.covariances_, 1)
         self.noise_variance_ = float(np.diagonal(self.noise_covariance_).mean())
         self.snr_db_ = float(self.snr_db) if self.snr_db is not None else _snr_db(self._fit)
         self.n_clusters_posterior_ = found.posterior
@@ -224,6 +223,18 @@ class FlowMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
         self.mixing_measure_ = Empirical(torch.as_tensor(self._frame.outward(answer[0])), torch.as_tensor(answer[1]))
 
     @property
+    def covariances_(self) -> np.ndarray:
+        """The shapes of the clusters."""
+        check_is_fitted(self)
+        return self._frame.covariances_outward(self._fit.covariances)
+
+    @property
+    def noise_covariance_(self) -> np.ndarray:
+        """The mean of the shapes over the rows."""
+        check_is_fitted(self)
+        return self._frame.covariances_outward(np.tensordot(self.weights_, self._fit.covariances, 1)[None])[0]
+
+    @property
     def certificate_(self) -> dict[str, float]:
         """Mean log-likelihood of the rows the flow saw: under the clusters, and under its tokens with that noise."""
         check_is_fitted(self)
@@ -244,7 +255,10 @@ class FlowMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
             same = np.concatenate([g.min(1) for g in nearest]) <= 0
             return r / r.sum(1, keepdims=True), np.where(same, np.inf, -np.inf)
         parts = [responsibilities(block, self._fit) for block in blocks]
-        return np.concatenate([r for r, _ in parts]), np.concatenate([density for _, density in parts]) - shift
+        outside = np.concatenate([self._frame.log_density_outside(X[a : a + 65536]) for a in starts])
+        return np.concatenate([r for r, _ in parts]), np.concatenate(
+            [density for _, density in parts]
+        ) + outside - shift
 
     def _fit_blocks(self, X, sample_weight):
         """A Dask array: each block is summarised, the summaries are merged and fitted, each block is labelled."""

@@ -10,31 +10,54 @@ from measureflow.estimators.rows import Rows
 from measureflow.estimators.shared_noise import SharedNoise, responsibilities
 
 LEAST_SHARE = 1e-6  # of the variance in any direction that is taken for noise
-UNEVEN = 10.0  # columns whose standard deviations differ by more than this are divided by them
+MOST_COLUMNS = 64  # as many as the flow has seen; more are projected onto the axes of the signal
+AXES_ROWS = 4096  # rows that these axes are learned from
+UNEVEN = 10.0  # columns whose standard deviations differ by more than this may have different units
+WILD = 100.0  # by more than this, they must have
 
 
 @dataclass(frozen=True)
 class Frame:
-    r"""x -> (x - centre)[used] A, and back; noise :math:`\sigma^2 I` inside is :math:`\sigma^2 (A A^T)^{-1}` outside.
+    r"""x -> (x - centre)[used] S U A, and back: columns scaled by S, axes U kept, A making the noise round.
 
-    A is the identity unless columns differ wildly in scale, so that turning the data turns the answer; `reshaped` lets
-    it learn the shape of the noise from a first clustering.
+    S is the identity unless columns differ much in scale, so that turning the data turns the answer. U keeps all
+    axes of up to 64 columns; of more it keeps those along which the rows vary more than noise alone would, and what
+    lies outside them is noise of variance ``rest``. A begins as the identity; `reshaped` lets it learn the shape of the
+    noise from a first clustering.
     """
 
     centre: np.ndarray  # (d,)
     used: np.ndarray  # (d,) columns that vary
-    matrix: np.ndarray  # (r, r) for the r columns used
+    scale: np.ndarray  # (c,) for the c columns used
+    matrix: np.ndarray  # (r, r)
+    axes: np.ndarray | None = None  # (c, r) orthonormal; none keeps all
+    rest: float = 0.0
     n_learned: int = 0  # numbers in the matrix that were learned from the clusters
 
     @classmethod
-    def of(cls, rows: Rows) -> Frame:
-        """The frame to begin with."""
+    def of(cls, rows: Rows, *, scaled: bool) -> Frame:
+        """A frame to begin with, columns divided by their standard deviations or as they are."""
         spread = np.sqrt(rows.column_variances)
         rounding = 1e-12 * np.abs(rows.points).max(0, initial=0.0)
         used = spread > rounding
         spread = spread[used]
-        uneven = used.any() and spread.max() > UNEVEN * spread.min()
-        return cls(rows.mean, used, np.diag(1 / spread if uneven else np.ones(len(spread))))
+        frame = cls(rows.mean, used, 1 / spread if scaled else np.ones(len(spread)), np.eye(len(spread)))
+        if len(spread) <= MOST_COLUMNS:
+            return frame
+        axes, rest = _signal_axes(frame.inward(rows.sample(AXES_ROWS)))
+        return replace(frame, matrix=np.eye(axes.shape[1]), axes=axes, rest=rest)
+
+    @classmethod
+    def first(cls, rows: Rows) -> list[Frame]:
+        """The frames worth beginning with: as it is, scaled where columns differ wildly, either where it is not plain.
+
+        One strong signal can make columns uneven as well as units can.
+        """
+        plain = cls.of(rows, scaled=False)
+        spread = np.sqrt(rows.column_variances[plain.used])
+        unevenness = spread.max() / spread.min() if len(spread) else 1.0
+        scaled = [cls.of(rows, scaled=True)] if unevenness > UNEVEN else []
+        return scaled + ([plain] if unevenness <= WILD else [])
 
     def inward(self, rows: Rows) -> Rows:
         """The rows in this frame."""
@@ -42,32 +65,66 @@ class Frame:
 
     def rows_inward(self, X: np.ndarray) -> np.ndarray:
         """The same for an array (n, d)."""
-        Z = X - self.centre
-        if not self.used.all():
-            Z = Z[:, self.used]
+        Z = self._scaled(X)
+        if self.axes is not None:
+            Z = Z @ self.axes
         diagonal = np.diagonal(self.matrix)
         if (self.matrix == np.diag(diagonal)).all():  # a product of matrices would round
             Z *= diagonal
             return np.ascontiguousarray(Z)
         return np.ascontiguousarray(Z @ self.matrix)
 
+    def _scaled(self, X: np.ndarray) -> np.ndarray:
+        Z = X - self.centre
+        if not self.used.all():
+            Z = Z[:, self.used]
+        Z *= self.scale
+        return Z
+
+    @property
+    def _back(self) -> np.ndarray:
+        """From the frame to the columns used, (r, c)."""
+        back = np.linalg.inv(self.matrix)
+        return (back if self.axes is None else back @ self.axes.T) / self.scale
+
     def outward(self, Z: np.ndarray) -> np.ndarray:
         """Points of the frame as points of the data."""
         X = np.repeat(self.centre[None], len(Z), 0)
-        X[:, self.used] += Z @ np.linalg.inv(self.matrix)
+        X[:, self.used] += Z @ self._back
         return X
 
     def covariances_outward(self, covariances: np.ndarray) -> np.ndarray:
         """Covariances (K, r, r) in the frame as covariances (K, d, d) of the data."""
         out = np.zeros((len(covariances), len(self.used), len(self.used)))
-        back = np.linalg.inv(self.matrix)
-        out[np.ix_(range(len(out)), self.used, self.used)] = back.T @ covariances @ back
+        back = self._back
+        inside = back.T @ covariances @ back
+        if self.axes is not None:
+            outside = np.eye(len(self.scale)) - self.axes @ self.axes.T
+            inside += self.rest * outside / np.outer(self.scale, self.scale)
+        out[np.ix_(range(len(out)), self.used, self.used)] = inside
+        return out
+
+    def noise(self, n: int, rng: np.random.RandomState) -> np.ndarray:
+        """Noise (n, d) outside the axes."""
+        out = np.zeros((n, len(self.used)))
+        if self.axes is not None:
+            Z = rng.standard_normal((n, len(self.scale))) * np.sqrt(self.rest)
+            out[:, self.used] = (Z - Z @ self.axes @ self.axes.T) / self.scale
         return out
 
     @property
     def log_volume(self) -> float:
         """By how much log-densities of the frame exceed those of the data."""
-        return -float(np.linalg.slogdet(self.matrix)[1])
+        return -float(np.linalg.slogdet(self.matrix)[1] + np.log(self.scale).sum())
+
+    def log_density_outside(self, X: np.ndarray) -> np.ndarray:
+        """The log-density (n,) of what the frame leaves out of rows (n, d)."""
+        if self.axes is None:
+            return np.zeros(len(X))
+        Z = self._scaled(X)
+        squares = np.maximum((Z**2).sum(1) - ((Z @ self.axes) ** 2).sum(1), 0.0)
+        left = self.axes.shape[0] - self.axes.shape[1]
+        return -squares / (2 * self.rest) - left / 2 * np.log(2 * np.pi * self.rest)
 
     def reshaped(self, rows: Rows, mixtures: list[tuple[SharedNoise, float]]) -> Frame | None:
         r"""The frame that makes the spread within the clusters of one of the mixtures round, if any is worth it.
@@ -113,3 +170,23 @@ def _moments(r: np.ndarray, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]
     """Mass and mean of the rows of each cluster."""
     mass = r.sum(0)
     return mass, (r.T @ points) / np.maximum(mass, 1e-300)[:, None]
+
+
+def _signal_axes(rows: Rows) -> tuple[np.ndarray, float]:
+    r"""Axes (c, r) along which rows vary more than noise alone would, and the variance of the noise in the others.
+
+    Of n rows of noise :math:`\sigma^2` in c columns no principal axis has a variance much above
+    :math:`\sigma^2 (1 + \sqrt{c/n})^2` [Marchenko and Pastur 1967].
+    """
+    n, c = rows.points.shape
+    _, roots, axes = np.linalg.svd(rows.points * np.sqrt(rows.counts / rows.total)[:, None], full_matrices=False)
+    values, r = roots**2, 0
+    while True:
+        noise = max(values[r:].sum() / (c - r), 1e-9 * values.sum() / c)
+        above = int((values > noise * (1 + np.sqrt((c - r) / n)) ** 2).sum())
+        if above <= r:
+            break
+        r = above
+    r = int(np.clip(r, 1, min(MOST_COLUMNS, len(values) - 1)))
+    axes = axes[:r] * np.sign(axes[np.arange(r), np.abs(axes[:r]).argmax(1)])[:, None]
+    return np.ascontiguousarray(axes.T), float(max(values[r:].sum() / (c - r), 1e-9 * values.sum() / c))

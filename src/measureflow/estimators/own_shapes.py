@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from measureflow.estimators.frame import LEAST_SHARE
 from measureflow.estimators.rows import Rows
 from measureflow.estimators.shared_noise import SharedNoise, responsibilities
 
@@ -156,7 +157,7 @@ def _moments(rows: Rows, fit: SharedNoise, r: np.ndarray) -> tuple[np.ndarray, n
     """Mass of each cluster, how far its mean lies from its centre, and its covariance."""
     won, sums, scatter = _sums(rows.points, r * rows.counts[:, None], Ellipsoids.of(fit, SHARED))
     won = np.maximum(won, 1e-12 * rows.total)
-    return won, sums / won[:, None], _drawn(won, sums, scatter, own=True)
+    return won, sums / won[:, None], _drawn(won, sums, scatter, LEAST_SHARE * rows.variance, own=True)
 
 
 def _coarsenings(rows: Rows, start: Ellipsoids) -> Iterator[Ellipsoids]:
@@ -185,7 +186,7 @@ def fit_ellipsoids(rows: Rows, start: Ellipsoids, *, steps: int, tol: float) -> 
             break
         last = log_likelihood
         won = np.maximum(won, 1e-12 * rows.total)
-        covariances = shapes.part(_drawn(won, sums, scatter, own=shapes.own), won)
+        covariances = shapes.part(_drawn(won, sums, scatter, LEAST_SHARE * rows.variance, own=shapes.own), won)
         fit = Ellipsoids(fit.centres + sums / won[:, None], won / won.sum(), covariances, shapes)
     return replace(fit, log_likelihood=log_likelihood)
 
@@ -215,17 +216,17 @@ def _sums(X: np.ndarray, held: np.ndarray, fit: Ellipsoids) -> tuple[np.ndarray,
     return held.sum(0), sums, scatter
 
 
-def _drawn(won: np.ndarray, sums: np.ndarray, scatter: np.ndarray, *, own: bool) -> np.ndarray:
+def _drawn(won: np.ndarray, sums: np.ndarray, scatter: np.ndarray, least: float, *, own: bool) -> np.ndarray:
     """Covariances (K, d, d) of what the clusters win, drawn toward one shape."""
     K, d = sums.shape
     scatter = scatter - sums[:, :, None] * sums[:, None, :] / np.maximum(won, 1e-300)[:, None, None]
     pooled = scatter.sum(0) / won.sum()
-    pooled = pooled + 1e-6 * np.trace(pooled) / d * np.eye(d)
+    pooled = pooled + (1e-6 * np.trace(pooled) / d + least) * np.eye(d)
     if not own:
         return np.broadcast_to(pooled, (K, d, d))
     sizes = np.maximum(np.trace(scatter, axis1=1, axis2=2) / np.maximum(won, 1e-300), 1e-6 * np.trace(pooled))
     pooled *= np.exp(won @ np.log(sizes) / won.sum()) / np.trace(pooled)
-    return (scatter + (d + 1) * pooled) / (won + d + 1)[:, None, None]
+    return (scatter + (d + 1) * pooled) / (won + d + 1)[:, None, None] + least * np.eye(d)
 
 
 def _cheapest_pair(fit: Ellipsoids) -> tuple[int, int]:

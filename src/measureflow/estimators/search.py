@@ -81,14 +81,20 @@ class Search:
         return self._polished(found) if polish else found
 
     def _round_clusters(self) -> Found:
-        """Clusters of one noise; its shape is learned from them, and they are sought again, while that helps."""
-        found, frame = None, Frame.of(self.rows)
+        """Clusters of one noise, in whichever frame there is most evidence for; a noise that is known is round."""
+        if self.snr_db is not None:
+            return self._in(Frame.of(self.rows, scaled=False))
+        return max((self._from(frame) for frame in Frame.first(self.rows)), key=lambda found: found.evidence)
+
+    def _from(self, frame: Frame) -> Found:
+        """The shape of the noise is learned from the clusters, and they are sought again, while that helps."""
+        found = None
         for _ in range(ROUNDS):
             trial = self._in(frame)
             if found is not None and trial.evidence <= found.evidence:
                 break
             found = trial
-            if found.candidates is None or self.snr_db is not None:
+            if found.candidates is None:
                 break
             frame = frame.reshaped(found.candidates.rows, found.candidates.weighed())
             if frame is None:
@@ -100,9 +106,8 @@ class Search:
         """The same, or what is clearly better: one ellipsoid for all clusters, or a shape for each."""
         frame, rows = found.frame, found.candidates.rows.sample(SHAPE_ROWS)
         n, d = rows.total, rows.points.shape[1]
-        if (
-            len(rows.counts) < 4 * d or found.mixture.variance <= 10 * found.candidates.floor
-        ):  # too few rows, or no noise
+        no_noise = found.mixture.variance <= 10 * found.candidates.floor
+        if no_noise or len(rows.counts) < 4 * d:
             return found
         least = bic(_scored(found.mixture, rows), n) + frame.n_learned * np.log(n)
         start = _at_most(found.mixture, MOST_SHAPES)
