@@ -584,3 +584,20 @@ def test_a_known_noise_is_round_however_uneven_the_columns():
     snr_db = 10 * np.log10(60**2 * (2 / 9) / 8)
     assert FlowMixture(snr_db=snr_db).fit(X).n_clusters_ == 2
     assert FlowMixture().fit(X).n_clusters_ == 2
+
+
+def test_columns_that_are_sums_of_others_change_little():
+    X, truth = blobs(300)
+    plain, more = FlowMixture().fit(X), FlowMixture().fit(np.c_[X, X.sum(1), 2 * X[:, 0] + 1])
+    assert adjusted_rand_score(truth, more.labels_) == 1
+    np.testing.assert_allclose(more.cluster_centers_[:, :2], plain.cluster_centers_, atol=1e-3)
+    line = np.random.default_rng(0).normal(size=200)
+    assert FlowMixture().fit(np.c_[line, 2 * line, line + 1]).n_clusters_ == 1
+
+
+def test_a_known_ratio_holds_in_many_columns():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(150, 100))
+    X[:50] += 3.0
+    snr_db = 10 * np.log10(9 * 2 / 9)
+    assert FlowMixture(snr_db=snr_db).fit(X).n_clusters_ == 2

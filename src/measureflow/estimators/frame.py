@@ -41,11 +41,15 @@ class Frame:
         rounding = 1e-12 * np.abs(rows.points).max(0, initial=0.0)
         used = spread > rounding
         spread = spread[used]
-        frame = cls(rows.mean, used, 1 / spread if scaled else np.ones(len(spread)), np.eye(len(spread)))
-        if len(spread) <= MOST_COLUMNS:
-            return frame
-        axes, rest = _signal_axes(frame.inward(rows.sample(AXES_ROWS)))
-        return replace(frame, matrix=np.eye(axes.shape[1]), axes=axes, rest=rest)
+        return cls(rows.mean, used, 1 / spread if scaled else np.ones(len(spread)), np.eye(len(spread)))
+
+    def projected(self, rows: Rows) -> Frame:
+        """The frame of fewer axes: those of the signal where columns are many, those that vary where some repeat."""
+        few, c = rows.sample(AXES_ROWS), len(self.scale)
+        if c < 2 or (c <= MOST_COLUMNS and len(few.counts) < 4 * c):
+            return self
+        axes, rest = _axes(self.inward(few))
+        return self if axes.shape[1] == c else replace(self, matrix=np.eye(axes.shape[1]), axes=axes, rest=rest)
 
     @classmethod
     def first(cls, rows: Rows) -> list[Frame]:
@@ -57,7 +61,7 @@ class Frame:
         spread = np.sqrt(rows.column_variances[plain.used])
         unevenness = spread.max() / spread.min() if len(spread) else 1.0
         scaled = [cls.of(rows, scaled=True)] if unevenness > UNEVEN else []
-        return scaled + ([plain] if unevenness <= WILD else [])
+        return [frame.projected(rows) for frame in scaled + ([plain] if unevenness <= WILD else [])]
 
     def inward(self, rows: Rows) -> Rows:
         """The rows in this frame."""
@@ -172,21 +176,29 @@ def _moments(r: np.ndarray, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]
     return mass, (r.T @ points) / np.maximum(mass, 1e-300)[:, None]
 
 
-def _signal_axes(rows: Rows) -> tuple[np.ndarray, float]:
-    r"""Axes (c, r) along which rows vary more than noise alone would, and the variance of the noise in the others.
+def _axes(rows: Rows) -> tuple[np.ndarray, float]:
+    r"""Axes (c, r) worth keeping of rows in c columns, and the variance along each of the others.
 
-    Of n rows of noise :math:`\sigma^2` in c columns no principal axis has a variance much above
-    :math:`\sigma^2 (1 + \sqrt{c/n})^2` [Marchenko and Pastur 1967].
+    Up to 64 columns all that vary are kept: columns that are sums of others have nothing to say. Of more, those
+    along which rows vary more than noise alone would: of n rows of noise :math:`\sigma^2` no principal axis has
+    a variance much above :math:`\sigma^2 (1 + \sqrt{c/n})^2` [Marchenko and Pastur 1967].
     """
     n, c = rows.points.shape
     _, roots, axes = np.linalg.svd(rows.points * np.sqrt(rows.counts / rows.total)[:, None], full_matrices=False)
     values, r = roots**2, 0
-    while True:
-        noise = max(values[r:].sum() / (c - r), 1e-9 * values.sum() / c)
-        above = int((values > noise * (1 + np.sqrt((c - r) / n)) ** 2).sum())
-        if above <= r:
-            break
-        r = above
-    r = int(np.clip(r, 1, min(MOST_COLUMNS, len(values) - 1)))
+    least = 1e-9 * values.sum() / c
+    if c <= MOST_COLUMNS:
+        r = int((values > 1e-12 * values[0]).sum())
+        if r == c:
+            return np.eye(c), 0.0
+    else:
+        while (above := int((values > _edge(max(values[r:].sum() / (c - r), least), c - r, n)).sum())) > r:
+            r = above
+        r = int(np.clip(r, 1, min(MOST_COLUMNS, len(values) - 1)))
     axes = axes[:r] * np.sign(axes[np.arange(r), np.abs(axes[:r]).argmax(1)])[:, None]
-    return np.ascontiguousarray(axes.T), float(max(values[r:].sum() / (c - r), 1e-9 * values.sum() / c))
+    return np.ascontiguousarray(axes.T), float(max(values[r:].sum() / (c - r), least))
+
+
+def _edge(noise: float, c: int, n: int) -> float:
+    """The largest variance along any axis of n rows of noise in c columns."""
+    return noise * (1 + np.sqrt(c / n)) ** 2
