@@ -63,20 +63,48 @@ def fit_em(
     Rows X (n, d) count w (n,) times each. The log-likelihood returned is that of the mixture returned; the variance
     never falls below ``floor``, and stays as it is where it is ``known``.
     """
-    centres, masses = np.ascontiguousarray(start.centres, dtype=np.float64), np.array(start.masses, dtype=np.float64)
-    variance, total, d = max(float(start.variance if known is None else known), floor), w.sum(), X.shape[1]
-    last = -np.inf
+    centres, masses = np.array(start.centres, dtype=np.float64, order="C"), np.array(start.masses, dtype=np.float64)
+    variance, learned = max(float(start.variance if known is None else known), floor), known is None
+    climb = _climb if len(X) <= BLOCK else _climb_in_blocks
+    return SharedNoise(*climb(X, w, centres, masses, variance, learned, steps, tol, floor))
+
+
+def _climb_in_blocks(X, w, centres, masses, variance, learned, steps, tol, floor):
+    """EM over many rows: blocks of them side by side."""
+    total, last = w.sum(), -np.inf
     for step in range(steps + 1):
         log_likelihood, won, sums, spread = _expectation(X, w, centres, masses, variance)
         if step == steps or log_likelihood - last < tol * total:
             break
         last = log_likelihood
-        held = won > 0
-        new = np.where(held[:, None], sums / np.where(held, won, 1.0)[:, None], centres)
-        spread -= (won * ((new - centres) ** 2).sum(1)).sum()  # around the new centres instead of the old
-        centres, masses = new, won / total
-        variance = max(spread / (total * d), floor) if known is None else variance
-    return SharedNoise(centres, masses, variance, log_likelihood)
+        centres, masses, noise = _maximise(centres, won, sums, spread, total)
+        variance = max(noise, floor) if learned else variance
+    return centres, masses, variance, log_likelihood
+
+
+@njit(nogil=True, cache=True)
+def _climb(X, w, centres, masses, variance, learned, steps, tol, floor):
+    """The same over one block, without leaving compiled code."""
+    total, last = w.sum(), -np.inf
+    for step in range(steps + 1):
+        log_likelihood, won, sums, spread = _block(X, w, centres, masses, variance)
+        if step == steps or log_likelihood - last < tol * total:
+            break
+        last = log_likelihood
+        centres, masses, noise = _maximise(centres, won, sums, spread, total)
+        variance = max(noise, floor) if learned else variance
+    return centres, masses, variance, log_likelihood
+
+
+@njit(nogil=True, cache=True)
+def _maximise(centres, won, sums, spread, total):
+    """Centres, masses and noise from what was won; a centre that won nothing stays."""
+    new = centres.copy()
+    for k in range(len(won)):
+        if won[k] > 0:
+            new[k] = sums[k] / won[k]
+            spread -= won[k] * ((new[k] - centres[k]) ** 2).sum()  # around the new centre instead of the old
+    return new, won / total, spread / (total * centres.shape[1])
 
 
 def _expectation(X, w, centres, masses, variance):
