@@ -61,7 +61,7 @@ chaos: setup  ## kill a training run fifty times without warning, and check that
 	@OMP_NUM_THREADS=1 $(BIN)/python tests/chaos/kill_training.py
 
 fuzz: setup  ## 1,000 cases of each law of FlowMixture, 100,000 broken weight files, 10,000 broken tables
-	@$(TEST_ENV) MEASUREFLOW_EXAMPLES=1000 $(BIN)/python -m pytest tests/estimators/test_flow_mixture.py -m law
+	@$(TEST_ENV) MEASUREFLOW_EXAMPLES=1000 $(BIN)/python -m pytest tests/estimators/test_flow_mixture_laws.py -m law
 	@$(TEST_ENV) PYTHONPATH=tests $(BIN)/python -m fuzz.weights
 	@$(TEST_ENV) PYTHONPATH=tests $(BIN)/python -m fuzz.tables
 
