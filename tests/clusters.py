@@ -19,6 +19,7 @@ def blobs(n=300, centres=TRIANGLE, noise=0.3, seed=0, weights=None):
 
 
 def digest(mixture: FlowMixture) -> str:
+    """A fingerprint of every bit of the answer."""
     path = [state.numpy().tobytes() for state in mixture.flow_]
     parts = [mixture.labels_.tobytes(), mixture.cluster_centers_.tobytes(), mixture.weights_.tobytes(), *path]
     return hashlib.sha256(b"".join(parts)).hexdigest()

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -133,10 +134,10 @@ def test_the_same_bits_on_one_thread_and_on_two():
 
 def test_the_same_bits_in_another_process():
     script = (
-        "import numpy as np; from test_flow_mixture import blobs, digest; from measureflow import FlowMixture; "
+        "from clusters import blobs, digest; from measureflow import FlowMixture; "
         "print(digest(FlowMixture().fit(blobs(400, noise=1.0)[0])))"
     )
-    env = os.environ | {"PYTHONHASHSEED": "7", "PYTHONPATH": os.path.dirname(__file__)}
+    env = os.environ | {"PYTHONHASHSEED": "7", "PYTHONPATH": str(Path(__file__).parents[1])}
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, env=env)
     assert run.stdout.strip() == digest(FlowMixture().fit(blobs(400, noise=1.0)[0]))
 
