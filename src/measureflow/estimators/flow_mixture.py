@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from functools import lru_cache
 from numbers import Integral, Real
 from pathlib import Path
@@ -14,6 +15,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from measureflow.estimators import dask_points
+from measureflow.estimators.answer import mixing
 from measureflow.estimators.familiarity import UnfamiliarDataWarning, coarse_column, strangeness
 from measureflow.estimators.flow_dial import FlowDial
 from measureflow.estimators.rows import Rows, distinct_rows
@@ -50,7 +52,7 @@ class FlowMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
     schedule : {"uniform"}
         How the flow is shared out among the layers.
     polish : bool
-        Whether EM moves the atoms to more likelihood; the mixing measure is the flow's own either way.
+        Whether EM moves the atoms to more likelihood over all rows at the end.
     missing : {"error", "drop"}
         What to do with rows that hold NaN or infinity: complain, or leave them out and label them -1.
     random_state : int, RandomState or None
@@ -65,8 +67,8 @@ class FlowMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
     n_clusters_posterior_ : dict
         The probability of each number of clusters that was considered.
     mixing_measure_ : Empirical
-        The answer in the sense of least W2: the flow's tokens where clusters overlap and it saw all rows, else the
-        centres with their weights.
+        The answer in the sense of least W2: where clusters overlap and the flow saw all rows, its tokens, drawn toward
+        the clusters of every likely number of them; else the centres with their weights.
     flow_ : FlowDial
         The trajectory of the rows the flow saw, with ``plot()``, ``to_pandas()`` and ``cut(snr_db)``.
     certificate_ : dict
@@ -219,8 +221,8 @@ class FlowMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
         path, seen, tree = found.flowed.path, found.flowed.seen, found.flowed.tree
         outward = [torch.as_tensor(self._frame.outward(state[0].numpy())) for state in path]
         self.flow_ = FlowDial(outward, path, seen, self._frame, self._model(), found.flowed.told_db, tree)
-        answer = (tree.tokens, tree.masses) if found.tokens_answer(rows) else (self._fit.centres, self._fit.masses)
-        self.mixing_measure_ = Empirical(torch.as_tensor(self._frame.outward(answer[0])), torch.as_tensor(answer[1]))
+        points, masses = mixing(replace(found, mixture=self._fit), rows)
+        self.mixing_measure_ = Empirical(torch.as_tensor(self._frame.outward(points)), torch.as_tensor(masses))
 
     @property
     def covariances_(self) -> np.ndarray:

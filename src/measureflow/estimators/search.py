@@ -21,7 +21,6 @@ ROUNDS = 4  # of learning the shape of the noise from the clusters, and the clus
 SHAPE_ROWS = 2048  # rows on which shapes are compared
 MOST_SHAPES = 20  # clusters that are given shapes
 CLEARLY = 10.0  # by how much a BIC must be smaller to be believed: strong evidence [Kass and Raftery 1995]
-APART = 1e-3  # rows in doubt between clusters, as a share, below which there is nothing to spread an answer over
 
 
 @dataclass(frozen=True)
@@ -51,19 +50,6 @@ class Found:
         if self.probabilities is not None:
             return self.probabilities
         return {1: 1.0} if self.candidates is None else self.candidates.posterior()
-
-    def tokens_answer(self, rows: Rows) -> bool:
-        """Whether the flow's tokens are nearer the truth than the clusters: clusters overlap, and all rows flowed.
-
-        Where the clusters are far apart, likelihood leaves nothing to average over, and the tokens only add rounding.
-        """
-        if self.flowed is None or not isinstance(self.mixture, SharedNoise) or self.mixture.variance <= 0:
-            return False
-        seen = self.flowed.seen
-        if len(seen.counts) < len(rows.counts):
-            return False
-        doubt = 1 - responsibilities(seen.points, self.mixture)[0].max(1)
-        return float(seen.counts @ doubt) / seen.total > APART
 
 
 class Search:

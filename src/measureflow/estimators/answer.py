@@ -1,0 +1,61 @@
+"""The answer: a measure between the one the flow ends in and the ones that likelihood prefers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from measureflow.estimators.rows import Rows
+from measureflow.estimators.shared_noise import SharedNoise, responsibilities
+from measureflow.measures import wasserstein2
+
+if TYPE_CHECKING:
+    from measureflow.estimators.search import Found
+
+APART = 1e-3  # rows in doubt between clusters, as a share, below which there is nothing to spread an answer over
+SLIGHT = 0.02  # the probability of a number of clusters below which it is not asked
+
+
+def mixing(found: Found, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
+    r"""Atoms and masses that are expected to be near the true mixing measure in W2.
+
+    The flow's tokens y and the clusters of likelihood err in different ways, so that a point between them, on the
+    lines along which optimal transport sends one to the other, errs less than either:
+
+    .. math:: z_i = (1 - \lambda)\, y_i + \lambda \sum_K p(K \mid X)\, T_K(y_i), \qquad \lambda = \frac{d}{d + 4}
+
+    with :math:`T_K(y_i)` the mean of where token i goes among the K clusters that are most likely. The more columns
+    there are, the more each row says of its cluster, and the better likelihood knows. Where the clusters are far apart
+    likelihood leaves nothing to average over, and where not all rows flowed their masses are known from all rows: there
+    the clusters answer.
+    """
+    mixture, flowed = found.mixture, found.flowed
+    if flowed is None or not isinstance(mixture, SharedNoise) or mixture.variance <= 0:
+        return mixture.centres, mixture.masses
+    if len(flowed.seen.counts) < len(rows.counts) or in_doubt(mixture, flowed.seen) <= APART:
+        return mixture.centres, mixture.masses
+    tokens, masses = flowed.tree.tokens, flowed.tree.masses
+    likely = {K: p for K, p in found.posterior.items() if p >= SLIGHT}
+    fits = found.candidates.fits | {len(mixture): mixture}
+    goals = sum(p * sent(tokens, masses, fits[K]) for K, p in likely.items()) / sum(likely.values())
+    d = tokens.shape[1]
+    return tokens + d / (d + 4) * (goals - tokens), masses
+
+
+def in_doubt(mixture: SharedNoise, rows: Rows) -> float:
+    """The share of the rows that a mixture expects to label wrongly."""
+    doubt = 1 - responsibilities(rows.points, mixture)[0].max(1)
+    return float(rows.counts @ doubt) / rows.total
+
+
+def sent(tokens: np.ndarray, masses: np.ndarray, mixture: SharedNoise) -> np.ndarray:
+    """Where optimal transport sends each token on average when all go to the clusters of a mixture.
+
+    >>> sent(np.array([[0.0], [1.0], [9.0]]), np.ones(3), SharedNoise(np.array([[0.0], [8.0]]), np.ones(2) / 2, 1.0))
+    array([[0.],
+           [4.],
+           [8.]])
+    """
+    plan = wasserstein2(tokens, mixture.centres, weights=masses, atom_weights=mixture.masses).plan().numpy()
+    return plan @ mixture.centres / plan.sum(1, keepdims=True)
