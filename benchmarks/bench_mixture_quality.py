@@ -52,7 +52,7 @@ def from_truth(X, mixtures, b: int) -> float:
     truth, there = mixtures.mixing, mixtures.mixing.weights[b] > 0
     variance = float(mixtures.noise_variance[b])
     start = SharedNoise(truth.points[b][there].double().numpy(), truth.weights[b][there].double().numpy(), variance)
-    fit = fit_em(X, np.ones(len(X)), start, steps=200, known=variance)
+    fit = fit_em(X, np.ones(len(X)), start, steps=200, between=(variance, variance))
     return error(fit.centres, fit.masses, mixtures, b)
 
 

@@ -27,16 +27,17 @@ def mixing(found: Found, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
 
     with :math:`T_K(y_i)` the mean of where token i goes among the K clusters that are most likely. The more columns
     there are, the more each row says of its cluster, and the better likelihood knows. Where the clusters are far apart
-    likelihood leaves nothing to average over, and where not all rows flowed their masses are known from all rows: there
-    the clusters answer.
+    and their number is plain, there is nothing to average over, and where not all rows flowed, masses are known from all
+    rows: there the clusters answer.
     """
     mixture, flowed = found.mixture, found.flowed
     if flowed is None or not isinstance(mixture, SharedNoise) or mixture.variance <= 0:
         return mixture.centres, mixture.masses
-    if len(flowed.seen.counts) < len(rows.counts) or in_doubt(mixture, flowed.seen) <= APART:
+    likely = {K: p for K, p in found.posterior.items() if p >= SLIGHT}
+    certain = len(likely) == 1 and in_doubt(mixture, flowed.seen) <= APART
+    if certain or len(flowed.seen.counts) < len(rows.counts):
         return mixture.centres, mixture.masses
     tokens, masses = flowed.tree.tokens, flowed.tree.masses
-    likely = {K: p for K, p in found.posterior.items() if p >= SLIGHT}
     fits = found.candidates.fits | {len(mixture): mixture}
     goals = sum(p * sent(tokens, masses, fits[K]) for K, p in likely.items()) / sum(likely.values())
     d = tokens.shape[1]

@@ -51,19 +51,18 @@ class Candidates:
     """For each K the best mixture found so far, with the evidence for it."""
 
     def __init__(self, rows: Rows, *, known: float | None = None, only: int | None = None, most: int = 60):
-        self.rows, self.known, self.only = rows, known, only
+        self.rows, self.only = rows, only
         most = max(most, only or 0)
         self.most = min(most, len(rows.counts))
         self.mean, self.variance = rows.mean, rows.variance
         self.floor = 1e-9 * self.variance
+        self.between = (self.floor, np.inf) if known is None else (known, known)
         self.fits: dict[int, SharedNoise] = {}
         self.evidence: dict[int, float] = {}
 
     def offer(self, start: SharedNoise, steps: int = 30) -> float:
         """Polish a start, keep it if it is the best of its K, and say the evidence for it."""
-        fit = fit_em(
-            self.rows.points, self.rows.counts, start, steps=steps, tol=1e-6, floor=self.floor, known=self.known
-        )
+        fit = fit_em(self.rows.points, self.rows.counts, start, steps=steps, tol=1e-6, between=self.between)
         evidence = log_evidence(fit, self.rows.total, self.mean, self.variance)
         K = len(fit)
         if evidence > self.evidence.get(K, -np.inf):
@@ -104,7 +103,7 @@ class Candidates:
 
     def split_to(self, K: int) -> None:
         """K atoms even if no tree had as many: rows farthest from the atoms become atoms."""
-        fit = self.best if self.fits else SharedNoise(self.mean[None], np.ones(1), self.known or self.variance)
+        fit = self.best if self.fits else SharedNoise(self.mean[None], np.ones(1), self.variance)
         centres = list(fit.centres)
         gaps = np.min(_gaps(self.rows.points, fit), 1)
         while len(centres) < K:

@@ -163,8 +163,7 @@ class Search:
                 found.mixture,
                 steps=100 if few else 8,
                 tol=1e-7,
-                floor=found.candidates.floor,
-                known=found.candidates.known,
+                between=found.candidates.between,
             )
         return replace(found, mixture=fit)
 

@@ -55,21 +55,20 @@ def fit_em(
     *,
     steps: int,
     tol: float = 1e-7,
-    floor: float = 0.0,
-    known: float | None = None,
+    between: tuple[float, float] = (0.0, np.inf),
 ):
     r"""EM from a start for at most ``steps``, until the mean log-likelihood gains less than ``tol``.
 
     Rows X (n, d) count w (n,) times each. The log-likelihood returned is that of the mixture returned; the variance
-    never falls below ``floor``, and stays as it is where it is ``known``.
+    stays ``between`` two numbers, which are the same where it is known.
     """
     centres, masses = np.array(start.centres, dtype=np.float64, order="C"), np.array(start.masses, dtype=np.float64)
-    variance, learned = max(float(start.variance if known is None else known), floor), known is None
+    low, high = map(float, between)
     climb = _climb if len(X) <= BLOCK else _climb_in_blocks
-    return SharedNoise(*climb(X, w, centres, masses, variance, learned, steps, tol, floor))
+    return SharedNoise(*climb(X, w, centres, masses, min(max(float(start.variance), low), high), low, high, steps, tol))
 
 
-def _climb_in_blocks(X, w, centres, masses, variance, learned, steps, tol, floor):
+def _climb_in_blocks(X, w, centres, masses, variance, low, high, steps, tol):
     """EM over many rows: blocks of them side by side."""
     total, last = w.sum(), -np.inf
     for step in range(steps + 1):
@@ -78,12 +77,12 @@ def _climb_in_blocks(X, w, centres, masses, variance, learned, steps, tol, floor
             break
         last = log_likelihood
         centres, masses, noise = _maximise(centres, won, sums, spread, total)
-        variance = max(noise, floor) if learned else variance
+        variance = min(max(noise, low), high)
     return centres, masses, variance, log_likelihood
 
 
 @njit(nogil=True, cache=True)
-def _climb(X, w, centres, masses, variance, learned, steps, tol, floor):
+def _climb(X, w, centres, masses, variance, low, high, steps, tol):
     """The same over one block, without leaving compiled code."""
     total, last = w.sum(), -np.inf
     for step in range(steps + 1):
@@ -92,7 +91,7 @@ def _climb(X, w, centres, masses, variance, learned, steps, tol, floor):
             break
         last = log_likelihood
         centres, masses, noise = _maximise(centres, won, sums, spread, total)
-        variance = max(noise, floor) if learned else variance
+        variance = min(max(noise, low), high)
     return centres, masses, variance, log_likelihood
 
 
