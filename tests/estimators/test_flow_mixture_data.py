@@ -152,6 +152,12 @@ def test_noise_alone_in_many_columns_is_one_cluster():
     assert FlowMixture().fit(np.random.default_rng(0).normal(size=(200, 150))).n_clusters_ == 1
 
 
+def test_a_few_rows_of_noise_in_many_columns_are_one_cluster():
+    """Clusters that met would be counted once for each order they could be named in."""
+    for seed in range(4):
+        assert FlowMixture().fit(np.random.default_rng(seed).normal(size=(8, 65))).n_clusters_ == 1
+
+
 def test_a_known_noise_is_round_however_uneven_the_columns():
     rng = np.random.default_rng(0)
     X = np.concatenate([rng.normal(0, 1, (200, 8)), rng.normal(0, 1, (100, 8)) + 60 * np.eye(8)[0]])

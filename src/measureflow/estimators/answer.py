@@ -27,8 +27,8 @@ def mixing(found: Found, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
 
     with :math:`T_K(y_i)` the mean of where token i goes among the K clusters that are most likely. The more columns
     there are, the more each row says of its cluster, and the better likelihood knows. Where the clusters are far apart
-    and their number is plain, there is nothing to average over, and where not all rows flowed, masses are known from all
-    rows: there the clusters answer.
+    and their number is plain, there is nothing to average over, and where not all rows flowed, masses are known from
+    all rows: there the clusters answer.
     """
     mixture, flowed = found.mixture, found.flowed
     if flowed is None or not isinstance(mixture, SharedNoise) or mixture.variance <= 0:

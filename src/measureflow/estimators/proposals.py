@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from measureflow.estimators.rows import Rows
-from measureflow.estimators.shared_noise import SharedNoise, fit_em, log_evidence
+from measureflow.estimators.shared_noise import SharedNoise, distinct, fit_em, log_evidence
 from measureflow.estimators.token_tree import TokenTree
 from measureflow.flows import Trajectory
 from measureflow.models.losses import LEAST_SNR_DB
@@ -61,10 +61,12 @@ class Candidates:
         self.evidence: dict[int, float] = {}
 
     def offer(self, start: SharedNoise, steps: int = 30) -> float:
-        """Polish a start, keep it if it is the best of its K, and say the evidence for it."""
+        """Polish a start, keep it if it is the best of its K, and say the evidence for it: none where clusters met."""
         fit = fit_em(self.rows.points, self.rows.counts, start, steps=steps, tol=1e-6, between=self.between)
-        evidence = log_evidence(fit, self.rows.total, self.mean, self.variance)
-        K = len(fit)
+        K, n = len(fit), self.rows.total
+        if self.only != K and not distinct(fit, n):
+            return -np.inf
+        evidence = log_evidence(fit, n, self.mean, self.variance)
         if evidence > self.evidence.get(K, -np.inf):
             self.fits[K], self.evidence[K] = fit, evidence
         return evidence
@@ -85,7 +87,8 @@ class Candidates:
             best, worse, K = -np.inf, 0, start
             while 1 <= K <= min(self.most, len(tree.masses)) and worse < patience:
                 evidence = self.offer(self._cut(tree, K, noise_variance), steps)
-                worse = 0 if evidence > best else worse + 1
+                met = step < 0 and best == -np.inf  # fewer clusters may still lie apart
+                worse = 0 if evidence > best or met else worse + 1
                 best, K = max(best, evidence), K + step
         for K in range(1, min(start, 4)):  # few long clusters may beat many round ones
             self.offer(self._cut(tree, K, noise_variance), steps)

@@ -225,6 +225,18 @@ def log_evidence(fit: SharedNoise, n: float, mean: np.ndarray, variance: float) 
     return fit.log_likelihood + prior + gammaln(K + 1) + (K * d + K - 1) / 2 * np.log(2 * np.pi) - curvature / 2
 
 
+def distinct(fit: SharedNoise, n: float) -> bool:
+    r"""Whether all clusters lie farther apart than two estimates of one centre would,
+    :math:`|\mu_a - \mu_b|^2 > d\,\sigma^2 \big(\frac{1}{n p_a} + \frac{1}{n p_b}\big)`.
+
+    Laplace's evidence counts K! orders of the clusters, which are not there when some are the same.
+    """
+    a, b = np.triu_indices(len(fit), 1)
+    gaps = ((fit.centres[a] - fit.centres[b]) ** 2).sum(1)
+    p = np.maximum(n * fit.masses, 1e-12)
+    return bool((gaps > fit.centres.shape[1] * fit.variance * (1 / p[a] + 1 / p[b])).all())
+
+
 def bic(fit: SharedNoise, n: float) -> float:
     """Schwarz's criterion, smaller being better."""
     K, d = fit.centres.shape
