@@ -140,7 +140,9 @@ class Frame:
         d = rows.points.shape[1]
         if d < 2 or len(rows.counts) < 4 * d:
             return None
-        shapes = [shape for fit, evidence in mixtures for shape in _shapes(rows, fit, evidence)]
+        centred = rows.points - rows.mean
+        scatter = (centred * rows.counts[:, None]).T @ centred
+        shapes = [shape for fit, evidence in mixtures for shape in _shapes(rows, centred, scatter, fit, evidence)]
         worth, free, shape = max(shapes, key=lambda s: s[0], default=(-np.inf, 0, None))
         if worth <= max(evidence for _, evidence in mixtures):
             return None
@@ -156,15 +158,14 @@ class Frame:
         return replace(self, matrix=self.matrix @ whiten, n_learned=n_learned)
 
 
-def _shapes(rows: Rows, fit: SharedNoise, evidence: float):
+def _shapes(rows: Rows, centred: np.ndarray, scatter: np.ndarray, fit: SharedNoise, evidence: float):
     """Evidence with it, number of parameters, covariance within clusters: for any ellipsoid, and along the columns."""
     n, d = rows.total, rows.points.shape[1]
-    mass, means = _moments(responsibilities(rows.points, fit)[0] * rows.counts[:, None], rows.points)
-    W = ((rows.points * rows.counts[:, None]).T @ rows.points - (means * mass[:, None]).T @ means) / n
-    if np.trace(W) <= 1e-9 * d * rows.variance:  # clusters without spread have no shape
+    mass, means = _moments(responsibilities(rows.points, fit)[0] * rows.counts[:, None], centred)
+    W = (scatter - (means * mass[:, None]).T @ means) / n
+    if np.trace(W) <= 1e-9 * np.trace(scatter) / n:  # clusters without spread have no shape
         return
-    centred = rows.points - rows.mean
-    W += LEAST_SHARE * (centred * rows.counts[:, None]).T @ centred / n  # a column of whole numbers may have no noise
+    W += LEAST_SHARE * scatter / n  # a column of whole numbers may have no noise
     for shape, free in ((W, d * (d + 1) // 2 - 1), (np.diag(np.diagonal(W)), d - 1)):
         gain = n / 2 * (d * np.log(np.trace(W) / d) - np.linalg.slogdet(shape)[1])
         yield evidence + gain - free / 2 * np.log(n), free, shape

@@ -39,50 +39,58 @@ class TokenTree:
         return total[:most]
 
 
-@njit(cache=True)
+@njit(cache=True, fastmath={"contract"})
 def _nearest_neighbour_chain(points, masses):
-    """Ward's merges in the order of the chain, each named by one token of either side: n^2 time, n memory."""
+    """Ward's merges in the order of the chain, each named by one token of either side: n^2 time, n memory.
+
+    Clusters that are left stand side by side, so that the loops over them run on vectors.
+    """
     n, d = points.shape
-    centres, mass, alive = points.copy(), masses.copy(), np.ones(n, np.bool_)
+    centres, mass, names = points.T.copy(), masses.copy(), np.arange(n)
     left, right, costs = np.empty(n - 1, np.int64), np.empty(n - 1, np.int64), np.empty(n - 1)
-    chain, length = np.empty(n, np.int64), 0
+    chain, length, cost = np.empty(n, np.int64), 0, np.empty(n)
     for merge in range(n - 1):
+        m = n - merge
         if length == 0:
-            for i in range(n):
-                if alive[i]:
-                    chain[0], length = i, 1
-                    break
+            chain[0], length = 0, 1
         while True:
             a = chain[length - 1]
-            best, nearest = np.inf, -1
-            if length > 1:  # ties go to where the chain came from, so that it ends
-                nearest = chain[length - 2]
-                best = _cost(centres, mass, a, nearest, d)
-            for i in range(n):
-                if alive[i] and i != a:
-                    cost = _cost(centres, mass, a, i, d)
-                    if cost < best:
-                        best, nearest = cost, i
-            if length > 1 and nearest == chain[length - 2]:
+            _costs(centres, mass, a, m, cost)
+            before = chain[length - 2] if length > 1 else -1
+            least = np.inf
+            for i in range(m):
+                least = min(least, cost[i])
+            if before >= 0 and cost[before] <= least:  # ties go to where the chain came from, so that it ends
                 break
+            nearest = 0
+            while cost[nearest] != least:
+                nearest += 1
             chain[length] = nearest
             length += 1
-        b = chain[length - 2]
+        b = before
         length -= 2
-        left[merge], right[merge], costs[merge] = a, b, best
+        left[merge], right[merge], costs[merge] = names[a], names[b], least
         total = mass[a] + mass[b]
         for j in range(d):
-            centres[a, j] = (mass[a] * centres[a, j] + mass[b] * centres[b, j]) / total
-        mass[a], alive[b] = total, False
+            centres[j, a] = (mass[a] * centres[j, a] + mass[b] * centres[j, b]) / total
+        mass[a] = total
+        centres[:, b], mass[b], names[b] = centres[:, m - 1], mass[m - 1], names[m - 1]  # the last takes the free place
+        for i in range(length):
+            if chain[i] == m - 1:
+                chain[i] = b
     return left, right, costs
 
 
-@njit(cache=True, inline="always")
-def _cost(centres, mass, a, b, d):
-    gap = 0.0
-    for j in range(d):
-        gap += (centres[a, j] - centres[b, j]) ** 2
-    return mass[a] * mass[b] / (mass[a] + mass[b]) * gap
+@njit(cache=True, fastmath={"contract"})
+def _costs(centres, mass, a, m, cost):
+    """What merging a with each of the first m clusters costs; with itself, without bound."""
+    cost[:m] = 0.0
+    for j in range(len(centres)):
+        for i in range(m):
+            cost[i] += (centres[j, i] - centres[j, a]) ** 2
+    for i in range(m):
+        cost[i] *= mass[a] * mass[i] / (mass[a] + mass[i])
+    cost[a] = np.inf
 
 
 @njit(cache=True)
