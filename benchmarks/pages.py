@@ -188,8 +188,19 @@ def training_data(config: Path) -> list[list[str]]:
     recipe = tomllib.loads(config.read_text(encoding="utf-8"))
     data = {key: value for key, value in recipe.get("data", {}).items() if key != "workers"}
     prior = ", ".join(f"`{key}` {value}" for key, value in data.items()) or "2 to 20 clusters, 3 to 15 dB, d = 2"
-    stages = [f"{stage['steps']:,} steps of {stage['batch']} sets of {stage['n']} points" for stage in recipe["stages"]]
-    return [["data", f"random mixtures, drawn as they are needed: {prior}"], ["planned", "; ".join(stages)]]
+    return [
+        ["data", f"random mixtures, drawn as they are needed: {prior}"],
+        ["planned", "; ".join(planned(stage) for stage in recipe["stages"])],
+    ]
+
+
+def planned(stage: dict) -> str:
+    """A stage of training in words."""
+    if "n_least" in stage:
+        sets = f"{stage['batch'] * stage['n']:,} points in sets of {stage['n_least']} to {stage['n']}"
+    else:
+        sets = f"{stage['batch']} sets of {stage['n']} points"
+    return f"{stage['steps']:,} steps of {sets}"
 
 
 def training_cost(folder: Path, card: dict) -> list[list[str]]:

@@ -93,8 +93,11 @@ def hdbscan(X, most=None, smallest=5):
 
 def mean_shift(X, most=None, quantile=0.3):
     """MeanShift, at its defaults unless told otherwise; it needs no largest K."""
-    bandwidth = estimate_bandwidth(X, quantile=quantile)
-    return from_labels(X, MeanShift(bandwidth=bandwidth or None, bin_seeding=True).fit_predict(X))
+    bandwidth = estimate_bandwidth(X, quantile=quantile) or None
+    try:
+        return from_labels(X, MeanShift(bandwidth=bandwidth, bin_seeding=True).fit_predict(X))
+    except ValueError:  # in many columns no bin may hold a row; every row is a seed then, which takes longer
+        return from_labels(X, MeanShift(bandwidth=bandwidth).fit_predict(X))
 
 
 def silhouette(X, most=12):

@@ -55,6 +55,15 @@ def test_mass_two_is_a_row_twice_and_mass_zero_is_no_row():
     torch.testing.assert_close(weighed.repeat_interleave(counts, 1), repeated, rtol=0, atol=1e-9)
 
 
+def test_the_number_of_points_is_seen_not_the_size_of_the_weights():
+    """A hundred points are less certain than a thousand at the same places; beyond those numbers nothing changes."""
+    x, snr = problem(2, n=50)
+    model = random_model()
+    one, ten, hundred, more = (model(x, snr, weights=torch.full((2, 50), w).double()) for w in (2.0, 8.0, 100.0, 1e6))
+    assert (one - ten).abs().max() > 1e-3
+    torch.testing.assert_close(hundred, more, rtol=0, atol=1e-9)
+
+
 def test_unused_dimensions_would_not_break_it():
     """A model built once runs in any dimension, one row or many."""
     model = random_model()

@@ -189,7 +189,20 @@ def test_every_config_makes_a_model_and_its_data(path):
     build(config.kind, config.model)
     assert not config.start or config.start in load_pretrained.available()
     stage, _ = config.stage_of(config.steps - 1)
-    assert config.batch(config.steps - 1).points.shape[:2] == (stage.batch, stage.n)
+    sets, points = config.batch(config.steps - 1).points.shape[:2]
+    assert (stage.n_least or stage.n) <= points <= stage.n
+    assert sets == stage.batch * stage.n // points
+
+
+def test_smaller_sets_come_in_larger_batches():
+    stage = Stage(steps=60, n=90, batch=2, rate=1e-3, n_least=10)
+    config = TrainingConfig(kind="flow-transformer", stages=[stage])
+    shapes = [config.batch(step).points.shape for step in range(60)]
+    points = [n for _, n, _ in shapes]
+    assert 10 <= min(points) < 20
+    assert 70 < max(points) <= 90
+    assert 20 < sum(points) / 60 < 60  # even in the logarithm: the mean is 36, not 50
+    assert all(180 - n < sets * n <= 180 for sets, n, _ in shapes)
 
 
 def test_data_of_a_step_depend_on_nothing_else():
@@ -207,6 +220,7 @@ def test_data_of_a_step_depend_on_nothing_else():
         ('kind = "flow-transformer"\nsped = 1\n[[stages]]\nsteps=1\nn=8\nbatch=1\nrate=0.1', "sped"),
         ('kind = "flow-transformer"\n[[stages]]\nsteps=1\nn=8\nbatch=1', "rate"),
         ("[[stages]]\nsteps=1\nn=8\nbatch=1\nrate=0.1", "kind"),
+        ('kind = "flow-transformer"\n[[stages]]\nsteps=1\nn=8\nn_least=9\nbatch=1\nrate=0.1', "n_least"),
     ],
 )
 def test_wrong_configs_are_named(tmp_path, text, word):

@@ -7,6 +7,8 @@ from numpy import broadcast_shapes  # torch's own takes a hundred times as long,
 from torch import Tensor
 from torch.nn.functional import pad, scaled_dot_product_attention
 
+Columns = Tensor | tuple[Tensor, ...]
+
 _forward = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
 _backward = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward
 
@@ -42,51 +44,59 @@ def _four_axes(t: Tensor, batch: tuple[int, ...], width: int) -> Tensor:
     return t.reshape(-1, *t.shape[-3:])
 
 
-def softmax_means(q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+def softmax_means(q: Columns, k: Columns, v: Columns) -> tuple[Tensor, Tensor]:
     r"""Softmax attention and its log-density, :math:`\sum_j a_{ij} v_j` and :math:`\log\sum_j e^{q_i\cdot k_j}`.
 
-    Shapes (B, heads, n, e), (B, heads, m, e), (B, heads, m, w) give (B, heads, n, w) and (B, heads, n). The fused
-    kernel of the processor keeps no matrix, and gradients flow through both; elsewhere, and where the graph is
-    exported, the two lines of mathematics run as they are.
+    Shapes (B, heads, n, e), (B, heads, m, e), (B, heads, m, w) give (B, heads, n, w) and (B, heads, n); each is one
+    tensor or several side by side. The fused kernel of the processor keeps no matrix, and gradients flow through both;
+    elsewhere, and where the graph is exported, the two lines of mathematics run as they are.
 
     >>> q, k, v = (torch.randn(1, 1, n, 3, generator=torch.Generator().manual_seed(n)) for n in (2, 5, 5))
     >>> means, log_density = softmax_means(q, k, v)
     >>> torch.allclose(means, torch.softmax(q @ k.mT, -1) @ v, atol=1e-6)
     True
     """
+    q, k, v = ((part,) if isinstance(part, Tensor) else part for part in (q, k, v))
     traced = torch.jit.is_tracing() or torch.compiler.is_compiling()  # type: ignore[attr-defined]
-    if q.device.type == "cpu" and not traced:
-        return _SoftmaxMeans.apply(q, k, v)  # type: ignore[return-value]
-    logits = q @ k.mT
-    return torch.softmax(logits, -1) @ v, torch.logsumexp(logits, -1)
+    if q[0].device.type != "cpu" or traced:
+        logits = torch.cat(q, -1) @ torch.cat(k, -1).mT
+        return torch.softmax(logits, -1) @ torch.cat(v, -1), torch.logsumexp(logits, -1)
+    e, w = (sum(t.shape[-1] for t in part) for part in (q, v))
+    width = -(-max(e, w + 1) // 16) * 16  # the kernel is fastest at whole vectors
+    one = v[0].new_ones(()).expand(*v[0].shape[:-1], 1)
+    queries, keys, values = (_padded(part, width) for part in (q, k, (*v, one)))
+    if torch.is_grad_enabled():
+        means, log_density = _SoftmaxMeans.apply(queries, keys, values, w)  # type: ignore[misc]
+    else:
+        means, log_density = _forward(queries, keys, values, 0.0, False, scale=1.0)
+    return means[..., :w], log_density
+
+
+def _padded(parts: tuple[Tensor, ...], width: int) -> Tensor:
+    """Columns side by side, and columns of zeros up to a width."""
+    missing = width - sum(t.shape[-1] for t in parts)
+    zeros = parts[0].new_zeros(()).expand(*parts[0].shape[:-1], missing)
+    return torch.cat([*parts, zeros], -1)
 
 
 class _SoftmaxMeans(torch.autograd.Function):
     r"""The fused kernel, taught to pass gradients through its log-density too.
 
     Its backward pass computes :math:`dS = P \circ (dO\,V^T - \mathrm{rowsum}(dO \circ O))`, and the gradient g of the
-    log-density should add :math:`P \circ g`. Values carry a column of ones; telling the kernel that its gradient is g
-    and its output was 0 adds just that.
+    log-density should add :math:`P \circ g`. Values carry a column of ones after their own ``w``; telling the kernel
+    that its gradient is g and its output was 0 adds just that.
     """
 
     @staticmethod
-    def forward(ctx, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
-        e, w = q.shape[-1], v.shape[-1]
-        width = -(-max(e, w + 1) // 16) * 16  # the kernel is fastest at whole vectors
-        q, k = pad(q, (0, width - e)), pad(k, (0, width - e))
-        v = pad(pad(v, (0, 1), value=1.0), (0, width - w - 1))
+    def forward(ctx, q: Tensor, k: Tensor, v: Tensor, w: int) -> tuple[Tensor, Tensor]:
         out, log_density = _forward(q, k, v, 0.0, False, scale=1.0)
         ctx.save_for_backward(q, k, v, out, log_density)
-        ctx.widths = e, w
-        return out[..., :w], log_density
+        ctx.w = w
+        return out, log_density
 
     @staticmethod
-    def backward(ctx, *gradients: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def backward(ctx, *gradients: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
         q, k, v, out, log_density = ctx.saved_tensors
-        e, w = ctx.widths
-        gradient = torch.zeros_like(out)
-        gradient[..., :w], gradient[..., w] = gradients
-        out = out.clone()
-        out[..., w] = 0.0
-        dq, dk, dv = _backward(gradient, q, k, v, out, log_density, 0.0, False, scale=1.0)
-        return dq[..., :e], dk[..., :e], dv[..., :w]
+        gradient, out = gradients[0].clone(), out.clone()
+        gradient[..., ctx.w], out[..., ctx.w] = gradients[1], 0.0
+        return *_backward(gradient, q, k, v, out, log_density, 0.0, False, scale=1.0), None

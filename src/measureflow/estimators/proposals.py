@@ -22,7 +22,7 @@ def flow(model, rows: Rows, snr_db, *, exact: bool, n_layers: int | None = None)
     snr = torch.as_tensor(np.atleast_1d(snr_db), dtype=torch.float32)
     scale = max(rows.variance, np.finfo(np.float64).tiny) ** 0.5
     points = torch.as_tensor((rows.points - rows.mean) / scale, dtype=torch.float32)
-    weights = torch.as_tensor(rows.counts / rows.total, dtype=torch.float32)
+    weights = torch.as_tensor(rows.counts, dtype=torch.float32)
     x, p = points.expand(len(snr), -1, -1), weights.expand(len(snr), -1)
     path, noise = model.flow_and_noise(x, snr, exact=exact, weights=p, n_layers=n_layers)
     told = 20 * np.log10(scale) - 10 * np.log10(1 + 10 ** (snr.numpy().clip(LEAST_SNR_DB) / 10))

@@ -12,8 +12,10 @@ from measureflow.attention.normalisers import log_masses
 from measureflow.flows import Trajectory
 from measureflow.measures import Empirical, checks
 from measureflow.models.flow_speed import FlowSpeed
-from measureflow.models.heads import CompetingHeads, MeanShiftHeads
+from measureflow.models.heads import SEEN_NEAR, SEEN_WON, Looks, compete, mean_shift
 from measureflow.models.losses import LEAST_SNR_DB
+
+FEWEST, MOST = 100, 1000  # numbers of points that the flow can tell apart
 
 
 @dataclass(frozen=True)
@@ -22,10 +24,10 @@ class AnyDimensionConfig:
 
     n_self: int = 3  # heads that attend among the tokens
     n_em: int = 2  # heads in which tokens compete for the data
-    n_features: int = 32  # invariant numbers that each token carries
+    n_features: int = 48  # invariant numbers that each token carries
     n_messages: int = 8  # of them, how many each head passes on
-    hidden: int = 128
-    n_layers: int = 8
+    hidden: int = 192
+    n_layers: int = 6
     max_flow: float = 8.0  # the flow F predicts lies between 0 and this
     snr_low: float = -4.0  # range of SNR in dB over which F varies
     snr_high: float = 22.0
@@ -58,15 +60,16 @@ class AnyDimensionFlow(nn.Module):
     def __init__(self, config: AnyDimensionConfig | None = None):
         super().__init__()
         self.config = c = config or AnyDimensionConfig()
-        self.shift = MeanShiftHeads(c.n_self, c.n_features, c.n_messages, widths=(0.4, 2.0))
-        self.compete = CompetingHeads(c.n_em, c.n_features, c.n_messages, widths=(0.7, 1.4))
-        heads = c.n_self + c.n_em
-        self.gates = nn.Linear(c.n_features, heads)
-        nn.init.zeros_(self.gates.weight)
-        nn.init.constant_(self.gates.bias, 0.5 / heads)
+        self.heads = c.n_self + c.n_em
+        self.log_width = nn.Parameter(torch.cat([_spaced(0.4, 2.0, c.n_self), _spaced(0.7, 1.4, c.n_em)]))
+        self.reads = nn.Linear(c.n_features, self.heads * (3 + c.n_messages))  # width, bias, gate, messages of each head
+        with torch.no_grad():
+            for part in (self.reads.weight, self.reads.bias):
+                part.unflatten(0, (self.heads, -1))[:, :3] = 0.0
+            self.reads.bias.unflatten(0, (self.heads, -1))[:, 2] = 0.5 / self.heads
         self.speed = FlowSpeed(c.snr_low, c.snr_high, c.max_flow)
-        seen = 2 * c.n_features + self.shift.n_seen + self.compete.n_seen + 1
-        self.start = nn.Sequential(nn.Linear(3, c.n_features), nn.GELU(), nn.Linear(c.n_features, c.n_features))
+        seen = 2 * c.n_features + c.n_self * SEEN_NEAR + c.n_em * SEEN_WON + self.heads * c.n_messages + 1
+        self.start = nn.Sequential(nn.Linear(4, c.n_features), nn.GELU(), nn.Linear(c.n_features, c.n_features))
         self.update = nn.Sequential(
             nn.LayerNorm(seen), nn.Linear(seen, c.hidden), nn.GELU(), nn.Linear(c.hidden, c.n_features)
         )
@@ -92,7 +95,7 @@ class AnyDimensionFlow(nn.Module):
         n_layers: int | None = None,
     ) -> tuple[Trajectory, Tensor]:
         """The tokens at every layer, and what they say of the noise: by how many dB its variance exceeds the one that
-        ``snr_db`` implies, and the standard error of that, (B, 2)."""
+        ``snr_db`` implies, and the standard error of that, (B, 2). Weights say how often each point counts."""
         if points.ndim != 3 or snr_db.shape != points.shape[:1]:
             raise ValueError(
                 f"points must have shape (B, n, d) and snr_db (B,), got {tuple(points.shape)} and {tuple(snr_db.shape)}"
@@ -105,7 +108,8 @@ class AnyDimensionFlow(nn.Module):
         h = self.speed(snr_db) / L
         x = y = (points - centre) / unit
         log_p = log_masses(x, p)
-        f = self._first_features(x, snr_db, torch.as_tensor(exact, device=x.device).expand(len(x)))
+        counted = torch.full_like(snr_db, x.shape[1]) if weights is None else weights.sum(-1)
+        f = self._first_features(x, snr_db, counted, torch.as_tensor(exact, device=x.device).expand(len(x)))
         path, times = [points], [torch.zeros_like(h)]
         for _ in range(L):
             y, f = self.layer(x, y, f, p, log_p, h)
@@ -117,19 +121,33 @@ class AnyDimensionFlow(nn.Module):
 
     def layer(self, x: Tensor, y: Tensor, f: Tensor, p: Tensor, log_p: Tensor, h: Tensor) -> tuple[Tensor, Tensor]:
         """One layer: what the heads offer, how far to go, and what to remember. Lengths are in units of the noise."""
-        near, seen_near = self.shift(y, f, log_p)
-        won, seen_won = self.compete(x, y, f, p, log_p)
+        looks, gates = self._read(f)
+        here, there = looks.split(self.config.n_self, self.config.n_em)
+        near, seen_near, heard_near = mean_shift(y, here, log_p)
+        won, seen_won, heard_won = compete(x, y, there, log_p)
         offers = torch.cat([near, won], 1)  # (B, heads, n, d)
-        gates = self.gates(f).clamp(-2, 2).transpose(1, 2)  # (B, heads, n)
-        moved = y + h[:, None, None] * (gates[..., None] * (offers - y[:, None])).sum(1)
+        moved = y + h[:, None, None] * (gates * (offers - y[:, None])).sum(1)
         pooled = (p[..., None] * f).sum(1, keepdim=True).expand_as(f)
         strayed = torch.log1p((y - x).square().mean(-1, keepdim=True))
-        return moved, f + self.update(torch.cat([f, pooled, seen_near, seen_won, strayed], -1))
+        numbers = torch.cat([*seen_near, *seen_won], 1).transpose(1, 2)
+        heard = torch.cat([heard_near, heard_won], 1).transpose(1, 2).flatten(2)
+        return moved, f + self.update(torch.cat([f, pooled, numbers, heard, strayed], -1))
 
-    def _first_features(self, x: Tensor, snr_db: Tensor, exact: Tensor) -> Tensor:
-        """All tokens begin alike, knowing the SNR, how far to trust it, and the dimension."""
+    def _read(self, f: Tensor) -> tuple[Looks, Tensor]:
+        """How tokens look around, and how far they follow each head, (B, heads, n, 1).
+
+        Widths change by a factor of four at most: a wrong guess of the noise may mislead tokens, not hurl them.
+        """
+        read = self.reads(f).unflatten(-1, (self.heads, -1)).transpose(1, 2)
+        change, bias, gate, messages = read.split([1, 1, 1, self.config.n_messages], -1)
+        precision = torch.exp(-2 * (self.log_width[:, None, None] + change.clamp(-1.5, 1.5)))
+        return Looks(precision, bias, messages), gate.clamp(-2, 2)
+
+    def _first_features(self, x: Tensor, snr_db: Tensor, counted: Tensor, exact: Tensor) -> Tensor:
+        """All tokens begin alike, knowing the SNR, how far to trust it, the dimension, and how many points there are."""
         B, n, d = x.shape
-        facts = torch.stack([snr_db / 10, torch.full_like(snr_db, math.log(d)), exact.to(snr_db)], -1)
+        points = counted.clamp(FEWEST, MOST).log() - math.log(FEWEST)
+        facts = torch.stack([snr_db / 10, torch.full_like(snr_db, math.log(d)), exact.to(snr_db), points], -1)
         return self.start(facts)[:, None].expand(B, n, -1)
 
     @classmethod
@@ -143,11 +161,16 @@ class AnyDimensionFlow(nn.Module):
         shape = AnyDimensionConfig(n_em=1, n_layers=n_layers, max_flow=float(n_layers), snr_low=low, snr_high=high)
         model = cls(shape)
         with torch.no_grad():
-            for parameter in model.gates.parameters():
+            for parameter in model.reads.parameters():
                 parameter.zero_()
-            model.gates.bias[-1] = 1.0
-            model.compete.log_width.zero_()
+            model.reads.bias.unflatten(0, (model.heads, -1))[-1, 2] = 1.0
+            model.log_width.zero_()
         return model
+
+
+def _spaced(low: float, high: float, count: int) -> Tensor:
+    """Logarithms of widths, evenly spaced; a single one is 1."""
+    return torch.linspace(math.log(low), math.log(high), count) if count > 1 else torch.zeros(count)
 
 
 def _units(points: Tensor, snr_db: Tensor, weights: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:

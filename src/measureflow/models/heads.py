@@ -1,71 +1,62 @@
 """The two ways a token of `AnyDimensionFlow` looks around: at its neighbours, and at the data it can win.
 
-Each head returns the means it offers, (B, heads, n, d), and the invariant numbers it has seen, (B, n, n_seen). A
-squared distance is a dot product of lifted vectors, -|a - b|^2/2 = (a, 1) . (b, -|b|^2/2) - |a|^2/2, so the ordinary
-fused attention kernel computes all of it and no matrix is held; clouds are centred, so few digits cancel.
+Each returns the means it offers, (B, heads, n, d), the invariant numbers it has seen, a list of (B, heads, n), and the
+messages it was sent, (B, heads, n, m). A squared distance is a dot product of lifted vectors,
+-|a - b|^2/2 = (a, 1) . (b, -|b|^2/2) - |a|^2/2, so the ordinary fused attention kernel computes all of it and no matrix is
+held; clouds are centred, so few digits cancel.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from measureflow.attention.fused import softmax_means
 
 
-class _Heads(nn.Module):
-    """Widths of the heads in units of the noise, and the messages they pass."""
+@dataclass(frozen=True, eq=False)
+class Looks:
+    """How the tokens look around in each head: everything here is read from their features."""
 
-    n_numbers: int  # invariants that each head reports beside its messages
+    precision: Tensor  # (B, heads, n, 1): one over the squared width
+    bias: Tensor  # (B, heads, n, 1): how attractive a token is
+    messages: Tensor  # (B, heads, n, m): what it tells others
 
-    def __init__(self, n_heads: int, n_features: int, n_messages: int, widths: tuple[float, float]):
-        super().__init__()
-        low, high = (math.log(width) for width in widths)
-        self.log_width = nn.Parameter(torch.linspace(low, high, n_heads) if n_heads > 1 else torch.zeros(1))
-        self.width_change = _zero_linear(n_features, n_heads)  # each token may look nearer or farther
-        self.bias = _zero_linear(n_features, n_heads)  # each token may be more or less attractive
-        self.messages = nn.Linear(n_features, n_heads * n_messages)
-        self.n_heads = n_heads
-        self.n_seen = n_heads * (self.n_numbers + n_messages)
+    def split(self, *heads: int) -> list[Looks]:
+        """The looks of the first few heads, of the next few, and so on."""
+        parts = (t.split(heads, 1) for t in (self.precision, self.bias, self.messages))
+        return [Looks(*part) for part in zip(*parts, strict=True)]
 
-    def _looks(self, f: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Precision and bias of each head at each token, (B, heads, n, 1), and its messages (B, heads, n, m).
-
-        Widths change by a factor of four at most: a wrong guess of the noise may mislead tokens, not hurl them.
-        """
-        precision = torch.exp(-2 * (self.log_width + self.width_change(f).clamp(-1.5, 1.5)))
-        messages = self.messages(f).unflatten(-1, (self.n_heads, -1)).transpose(1, 2)
-        return _by_head(precision), _by_head(self.bias(f)), messages
-
-    def _report(self, numbers: list[Tensor], messages: Tensor) -> Tensor:
-        """Everything seen, side by side for each token."""
-        return torch.cat([torch.cat(numbers, 1).transpose(1, 2), messages.transpose(1, 2).flatten(2)], -1)
+    def everywhere(self, *columns: Tensor) -> list[Tensor]:
+        """The same columns (B, n, ...) in every head."""
+        return [t[:, None].expand(-1, self.precision.shape[1], -1, -1) for t in columns]
 
 
-class MeanShiftHeads(_Heads):
+SEEN_NEAR = 3  # numbers that `mean_shift` reports
+SEEN_WON = 5  # numbers that `compete` reports
+
+
+def mean_shift(y: Tensor, looks: Looks, log_p: Tensor) -> tuple[Tensor, list[Tensor], Tensor]:
     r"""Attention among the tokens by distance, a learned mean shift.
 
     .. math:: m_i = \sum_j a_{ij}\, y_j, \qquad a_{ij} \propto p_j\, e^{-|y_i - y_j|^2 / 2 b_i^2 + \beta_j}
     """
-
-    n_numbers = 2
-
-    def forward(self, y: Tensor, f: Tensor, log_p: Tensor) -> tuple[Tensor, Tensor]:
-        d = y.shape[-1]
-        precision, bias, messages = self._looks(f)
-        y = y[:, None].expand(-1, self.n_heads, -1, -1)
-        half = y.square().sum(-1, keepdim=True) / 2
-        queries = torch.cat([precision * y, precision, torch.ones_like(precision)], -1)
-        keys = torch.cat([y, -half, bias + log_p[:, None, :, None]], -1)
-        attended, log_density = softmax_means(queries, keys, torch.cat([y, messages], -1))
-        log_density = log_density - (precision * half).squeeze(-1)
-        means, messages = attended.split([d, messages.shape[-1]], -1)
-        return means, self._report([log_density / 4, _moved(means, y)], messages)
+    precision, d = looks.precision, y.shape[-1]
+    y, half = looks.everywhere(y, y.square().sum(-1, keepdim=True) / 2)
+    attended, log_density = softmax_means(
+        (precision * y, precision, torch.ones_like(precision)),
+        (y, -half, looks.bias + log_p[:, None, :, None]),
+        (y, half, looks.messages),
+    )
+    means, halves, messages = attended.split([d, 1, looks.messages.shape[-1]], -1)
+    log_density = log_density - (precision * half).squeeze(-1)
+    return means, [log_density / 4, _moved(means, y), _spread(means, halves)], messages
 
 
-class CompetingHeads(_Heads):
+def compete(x: Tensor, y: Tensor, looks: Looks, log_p: Tensor) -> tuple[Tensor, list[Tensor], Tensor]:
     r"""Tokens compete for each datum, and each moves toward the mean of what it wins: the E and M steps.
 
     .. math::
@@ -73,40 +64,34 @@ class CompetingHeads(_Heads):
         \qquad m_i = \frac{\sum_j p_j r_{ij}\, x_j}{\sum_j p_j r_{ij}}
 
     Soft k-means with the tokens as centres [Clarkson 2025, A.2]; one EM step for known noise when b = 1 and
-    beta = 0 [He 2025, Algorithm 1].
+    beta = 0 [He 2025, Algorithm 1]. A message goes to the data that a token may win, and from them to all tokens that
+    want the same.
     """
-
-    n_numbers = 3
-
-    def forward(self, x: Tensor, y: Tensor, f: Tensor, p: Tensor, log_p: Tensor) -> tuple[Tensor, Tensor]:
-        d = x.shape[-1]
-        precision, bias, messages = self._looks(f)
-        x, y = (t[:, None].expand(-1, self.n_heads, -1, -1) for t in (x, y))
-        log_p = log_p[:, None, :, None]
-        size = x.square().sum(-1, keepdim=True)
-        own = bias - precision * y.square().sum(-1, keepdim=True) / 2
-        data = torch.cat([x, size, torch.ones_like(size)], -1)
-        tokens = torch.cat([precision * y, -precision / 2, own + log_p], -1)
-        _, fit = softmax_means(data, tokens, tokens)  # (B, heads, data): how well each is explained
-        data = torch.cat([x, size, log_p - fit[..., None]], -1)
-        tokens = torch.cat([precision * y, -precision / 2, torch.ones_like(own)], -1)
-        won, log_won = softmax_means(tokens, data, torch.cat([x, messages], -1))
-        log_won = log_won + own.squeeze(-1)  # log of the mass won over the mass held, a number even for mass zero
-        means, messages = won.split([d, messages.shape[-1]], -1)
-        surprise = (fit + d / 2) / math.sqrt(1 + d / 2)  # a datum of a well-placed atom has fit about -d/2
-        return means, self._report([log_won, _moved(means, y), surprise], messages)
+    precision, d, m = looks.precision, x.shape[-1], looks.messages.shape[-1]
+    log_p = log_p[:, None, :, None]
+    x, size = looks.everywhere(x, x.square().sum(-1, keepdim=True))
+    y, half = looks.everywhere(y, y.square().sum(-1, keepdim=True) / 2)
+    own = looks.bias - precision * half
+    at, width = precision * y, -precision / 2
+    told, fit = softmax_means(
+        (x, size, torch.ones_like(size)), (at, width, own + log_p), (y, half, looks.messages)
+    )  # (B, heads, data, ...): what each datum hears, and how well it is explained
+    centre, halves, heard = told.split([d, 1, m], -1)
+    doubt = _spread(centre, halves)  # how far apart those are that claim it
+    won, log_won = softmax_means(
+        (at, width, torch.ones_like(own)), (x, size, log_p - fit[..., None]), (x, size / 2, doubt[..., None], heard)
+    )
+    means, halves, doubts, messages = won.split([d, 1, 1, m], -1)
+    log_won = log_won + own.squeeze(-1)  # log of the mass won over the mass held, a number even for mass zero
+    surprise = (fit + d / 2) / math.sqrt(1 + d / 2)  # a datum of a well-placed atom has fit about -d/2
+    return means, [log_won, _moved(means, y), _spread(means, halves), doubts.squeeze(-1), surprise], messages
 
 
 def _moved(means: Tensor, y: Tensor) -> Tensor:
     return torch.log1p((means - y).square().mean(-1))
 
 
-def _by_head(t: Tensor) -> Tensor:
-    return t.transpose(1, 2)[..., None]
-
-
-def _zero_linear(n_in: int, n_out: int) -> nn.Linear:
-    layer = nn.Linear(n_in, n_out)
-    nn.init.zeros_(layer.weight)
-    nn.init.zeros_(layer.bias)
-    return layer
+def _spread(means: Tensor, halves: Tensor) -> Tensor:
+    """How far what was looked at scatters around its mean: beyond the noise, there is more than one cluster in it."""
+    variance = (2 * halves.squeeze(-1) - means.square().sum(-1)) / means.shape[-1]
+    return torch.log1p(variance.clamp_min(0.0))

@@ -96,7 +96,7 @@ class Training:
         seconds = time.monotonic() - started
         return {
             "step": step,
-            "n": stage.n,
+            "n": mixtures.points.shape[1],
             "rate": rate,
             "loss": loss.item(),
             "gradient": norm.item(),

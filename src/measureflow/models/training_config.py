@@ -22,12 +22,17 @@ class Stage:
     """A stretch of training at one size; the rate falls from ``rate`` to ``rate_end`` by half a cosine."""
 
     steps: int
-    n: int  # points in each set
-    batch: int  # sets in each step, over all processes together
+    n: int  # points in each set, or the most of them
+    batch: int  # sets of n points in each step, over all processes together; of smaller ones as many more
     rate: float
     rate_end: float = 0.0
     warmup: int = 0  # steps of linear rise at the start
     d: list[int] = field(default_factory=list)  # dimensions of this stage, where they are not those of the data
+    n_least: int = 0  # sizes are drawn from here to n, evenly in their logarithm; 0 is n
+
+    def __post_init__(self):
+        if not 0 <= self.n_least <= self.n:
+            raise ValueError(f"n_least must lie between 0 and n={self.n}, got {self.n_least}")
 
     def rate_at(self, step: int) -> float:
         """The learning rate at a step of this stage."""
@@ -87,7 +92,10 @@ class TrainingConfig:
         dimensions = stage.d or self.data.d
         d = dimensions[int(torch.randint(len(dimensions), (), generator=generator))]
         prior = MixturePrior(d, WholeBetween(*self.data.components), Between(*self.data.snr_db))
-        return prior.sample(stage.batch, stage.n, generator)
+        n = stage.n
+        if stage.n_least:
+            n = round(n * (stage.n_least / n) ** float(torch.rand((), generator=generator)))
+        return prior.sample(stage.batch * stage.n // n, n, generator)
 
     def told(self, step: int, snr_db: Tensor) -> tuple[Tensor, Tensor]:
         """The SNR in dB that the model is told at a step, and whether it is told that this is exact."""
@@ -102,7 +110,7 @@ class TrainingConfig:
         for name in ("checkpoint_seconds", "evaluate_every", "evaluate_sets", "evaluate_n"):
             decisive.pop(name)
         decisive["data"].pop("workers")
-        decisive["stages"] = [{k: v for k, v in stage.items() if k != "d" or v} for stage in decisive["stages"]]
+        decisive["stages"] = [{k: v for k, v in stage.items() if v or k not in ("d", "n_least")} for stage in decisive["stages"]]
         decisive.pop("start")
         if self.start:  # the weights themselves decide, not where they lie
             decisive["start"] = digest(self.start)
