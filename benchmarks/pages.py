@@ -200,7 +200,8 @@ def planned(stage: dict) -> str:
         sets = f"{stage['batch'] * stage['n']:,} points in sets of {stage['n_least']} to {stage['n']}"
     else:
         sets = f"{stage['batch']} sets of {stage['n']} points"
-    return f"{stage['steps']:,} steps of {sets}"
+    columns = f", `d` {stage['d']}" if "d" in stage else ""
+    return f"{stage['steps']:,} steps of {sets}{columns}"
 
 
 def training_cost(folder: Path, card: dict) -> list[list[str]]:

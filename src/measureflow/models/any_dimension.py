@@ -62,7 +62,7 @@ class AnyDimensionFlow(nn.Module):
         self.config = c = config or AnyDimensionConfig()
         self.heads = c.n_self + c.n_em
         self.log_width = nn.Parameter(torch.cat([_spaced(0.4, 2.0, c.n_self), _spaced(0.7, 1.4, c.n_em)]))
-        self.reads = nn.Linear(c.n_features, self.heads * (3 + c.n_messages))  # width, bias, gate, messages of each head
+        self.reads = nn.Linear(c.n_features, self.heads * (3 + c.n_messages))  # each head's width, bias, gate, messages
         with torch.no_grad():
             for part in (self.reads.weight, self.reads.bias):
                 part.unflatten(0, (self.heads, -1))[:, :3] = 0.0
@@ -144,7 +144,7 @@ class AnyDimensionFlow(nn.Module):
         return Looks(precision, bias, messages), gate.clamp(-2, 2)
 
     def _first_features(self, x: Tensor, snr_db: Tensor, counted: Tensor, exact: Tensor) -> Tensor:
-        """All tokens begin alike, knowing the SNR, how far to trust it, the dimension, and how many points there are."""
+        """All tokens begin alike, knowing the SNR, how far to trust it, the dimension, and how many points count."""
         B, n, d = x.shape
         points = counted.clamp(FEWEST, MOST).log() - math.log(FEWEST)
         facts = torch.stack([snr_db / 10, torch.full_like(snr_db, math.log(d)), exact.to(snr_db), points], -1)

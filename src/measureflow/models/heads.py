@@ -2,8 +2,8 @@
 
 Each returns the means it offers, (B, heads, n, d), the invariant numbers it has seen, a list of (B, heads, n), and the
 messages it was sent, (B, heads, n, m). A squared distance is a dot product of lifted vectors,
--|a - b|^2/2 = (a, 1) . (b, -|b|^2/2) - |a|^2/2, so the ordinary fused attention kernel computes all of it and no matrix is
-held; clouds are centred, so few digits cancel.
+-|a - b|^2/2 = (a, 1) . (b, -|b|^2/2) - |a|^2/2, so the ordinary fused attention kernel computes all of it and no matrix
+is held; clouds are centred, so few digits cancel.
 """
 
 from __future__ import annotations

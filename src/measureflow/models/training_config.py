@@ -110,7 +110,10 @@ class TrainingConfig:
         for name in ("checkpoint_seconds", "evaluate_every", "evaluate_sets", "evaluate_n"):
             decisive.pop(name)
         decisive["data"].pop("workers")
-        decisive["stages"] = [{k: v for k, v in stage.items() if v or k not in ("d", "n_least")} for stage in decisive["stages"]]
+        for stage in decisive["stages"]:
+            for name in ("d", "n_least"):
+                if not stage[name]:
+                    stage.pop(name)
         decisive.pop("start")
         if self.start:  # the weights themselves decide, not where they lie
             decisive["start"] = digest(self.start)
