@@ -36,7 +36,7 @@ def cell_rows(d: int, snr: float, sets: int, beside: int) -> list[dict]:
     ]
 
 
-def rows(sets: int = 20, beside: int = 10) -> list[dict]:
+def rows(sets: int = 20, beside: int = 4) -> list[dict]:
     out = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

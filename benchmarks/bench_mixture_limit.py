@@ -53,7 +53,7 @@ def level_rows(snr: float, sets: int) -> list[dict]:
     ]
 
 
-def rows(sets: int = 200) -> list[dict]:
+def rows(sets: int = 120) -> list[dict]:
     out = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

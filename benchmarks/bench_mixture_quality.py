@@ -1,6 +1,6 @@
 """FlowMixture: how near to the truth, against mixtures whose K is chosen by BIC and against EM from the truth.
 
-``python benchmarks/bench_mixture_quality.py [--sets 500] [--blind 500] [--rivals 100]``. In the table "ours" and "peer"
+``python benchmarks/bench_mixture_quality.py [--sets 500] [--blind 500] [--rivals 40]``. In the table "ours" and "peer"
 are errors or scores, not seconds, and the ratio is peer over ours: above one, we are nearer.
 """
 
@@ -146,7 +146,7 @@ def set_transformer_rows(sets: int) -> list[dict]:
     ]
 
 
-def rows(sets: int = 500, blind: int = 500, beside: int = 100) -> list[dict]:
+def rows(sets: int = 500, blind: int = 500, beside: int = 40) -> list[dict]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return paper_rows(sets, blind, beside) + single_rows(15) + set_transformer_rows(300)
@@ -154,7 +154,7 @@ def rows(sets: int = 500, blind: int = 500, beside: int = 100) -> list[dict]:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
-    for name, value in (("sets", 500), ("blind", 500), ("rivals", 100)):
+    for name, value in (("sets", 500), ("blind", 500), ("rivals", 40)):
         parser.add_argument(f"--{name}", type=int, default=value)
     asked = parser.parse_args()
     for line in rows(asked.sets, asked.blind, asked.rivals):
