@@ -58,6 +58,11 @@ def test_n_clusters_is_obeyed(K):
     assert mixture.predict_proba(TRIANGLE).shape == (3, K)
 
 
+@any_data  # so many clusters hold next to no rows
+def test_n_clusters_may_exceed_the_rows_of_the_scan():
+    assert FlowMixture(250).fit(blobs(400)[0]).n_clusters_ == 250
+
+
 def test_more_clusters_than_distinct_rows_is_an_error():
     with pytest.raises(ValueError, match="n_clusters=3 exceeds the 2 distinct rows"):
         FlowMixture(3).fit(np.repeat(TRIANGLE[:2], 5, 0))

@@ -19,6 +19,7 @@ CLIMB_ROWS = 4096  # rows on which numbers of clusters are compared
 MOST_CLUSTERS = 60  # when their number is looked for
 ROUNDS = 4  # of learning the shape of the noise from the clusters, and the clusters from the shape
 SHAPE_ROWS = 2048  # rows on which shapes are compared
+MISTOLD_DB = 1.0  # a flow that was told an SNR this wrong, as the clusters found say, flows again
 MOST_SHAPES = 20  # clusters that are given shapes
 CLEARLY = 10.0  # by how much a BIC must be smaller to be believed: strong evidence [Kass and Raftery 1995]
 
@@ -135,11 +136,23 @@ class Search:
         if known is None:
             noise, tree = guess_noise(self.model, rows, self.n_layers)
             candidates.climb(tree, noise, steps=10)  # near enough to know the noise
-        told = snr_of(rows, candidates.best.variance) if self.snr_db is None else float(self.snr_db)
+            noise = candidates.best.variance if candidates.fits else noise
+        else:
+            noise = known
         seen = rows.sample(size)
+        flowed = self._flowed(rows, seen, noise, candidates)
+        noise = candidates.best.variance
+        if known is None and abs(snr_of(rows, noise) - flowed.told_db) > MISTOLD_DB:
+            flowed = self._flowed(rows, seen, noise, candidates)
+        return candidates, flowed
+
+    def _flowed(self, rows: Rows, seen: Rows, noise: float, candidates: Candidates) -> Flowed:
+        """The flow of the rows seen, told the SNR that is known or that the noise implies; candidates gain from it."""
+        K = self.n_clusters
+        told = snr_of(rows, noise) if self.snr_db is None else float(self.snr_db)
         path, _ = flow(self.model, seen, told, exact=True, n_layers=self.n_layers)
         tree = TokenTree(path[-1][0].numpy(), seen.counts / seen.total)
-        candidates.climb(tree, known or candidates.best.variance if candidates.fits else rows.variance)
+        candidates.climb(tree, noise)
         if K is None:
             candidates.refine()
         else:
@@ -147,7 +160,7 @@ class Search:
                 candidates.offer(_means(seen, tree.labels(K)))
             if K not in candidates.fits:
                 candidates.split_to(K)
-        return candidates, Flowed(path, seen, tree, told)
+        return Flowed(path, seen, tree, told)
 
     def _polished(self, found: Found) -> Found:
         """The mixture after EM over all rows."""
