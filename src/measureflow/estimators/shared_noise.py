@@ -62,15 +62,9 @@ def fit_em(
     Rows X (n, d) count w (n,) times each. The log-likelihood returned is that of the mixture returned; the variance
     stays ``between`` two numbers, which are the same where it is known.
     """
-    centres, masses = np.array(start.centres, dtype=np.float64, order="C"), np.array(start.masses, dtype=np.float64)
+    centres, masses = np.ascontiguousarray(start.centres, dtype=np.float64), np.asarray(start.masses, dtype=np.float64)
     low, high = map(float, between)
-    climb = _climb if len(X) <= BLOCK else _climb_in_blocks
-    return SharedNoise(*climb(X, w, centres, masses, min(max(float(start.variance), low), high), low, high, steps, tol))
-
-
-def _climb_in_blocks(X, w, centres, masses, variance, low, high, steps, tol):
-    """EM over many rows: blocks of them side by side."""
-    total, last = w.sum(), -np.inf
+    variance, total, last = min(max(float(start.variance), low), high), w.sum(), -np.inf
     for step in range(steps + 1):
         log_likelihood, won, sums, spread = _expectation(X, w, centres, masses, variance)
         if step == steps or log_likelihood - last < tol * total:
@@ -78,21 +72,7 @@ def _climb_in_blocks(X, w, centres, masses, variance, low, high, steps, tol):
         last = log_likelihood
         centres, masses, noise = _maximise(centres, won, sums, spread, total)
         variance = min(max(noise, low), high)
-    return centres, masses, variance, log_likelihood
-
-
-@njit(nogil=True, cache=True)
-def _climb(X, w, centres, masses, variance, low, high, steps, tol):
-    """The same over one block, without leaving compiled code."""
-    total, last = w.sum(), -np.inf
-    for step in range(steps + 1):
-        log_likelihood, won, sums, spread = _block(X, w, centres, masses, variance)
-        if step == steps or log_likelihood - last < tol * total:
-            break
-        last = log_likelihood
-        centres, masses, noise = _maximise(centres, won, sums, spread, total)
-        variance = min(max(noise, low), high)
-    return centres, masses, variance, log_likelihood
+    return SharedNoise(centres, masses, variance, log_likelihood)
 
 
 @njit(nogil=True, cache=True)
