@@ -13,7 +13,7 @@ import rivals
 from bench_kmeans import least_times, row, status
 from measureflow import FlowMixture
 from measureflow.measures.priors import paper_test_prior
-from measureflow.models.training_config import seeded
+from measureflow.training.config import seeded
 
 LARGE = (1_000_000, 8, 20)
 

@@ -18,7 +18,7 @@ import numpy as np
 from bench_mixture_quality import PROMISED, SNRS, error, row
 from measureflow import FlowMixture
 from measureflow.measures.priors import paper_test_prior
-from measureflow.models.training_config import seeded
+from measureflow.training.config import seeded
 from posterior import Posterior, barycentre
 
 DRAWS, APART = 60, 60

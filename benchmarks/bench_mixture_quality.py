@@ -19,7 +19,7 @@ from measureflow import FlowMixture
 from measureflow.estimators.shared_noise import SharedNoise, fit_em, responsibilities
 from measureflow.measures import wasserstein2
 from measureflow.measures.priors import MixturePrior, paper_test_prior
-from measureflow.models.training_config import seeded
+from measureflow.training.config import seeded
 
 SNRS = (15.0, 10.0, 5.0)
 TIE = 1e-3  # two ways of EM to the same mixture stop this near to each other

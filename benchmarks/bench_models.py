@@ -9,8 +9,8 @@ from pathlib import Path
 
 from bench_mixture_quality import PROMISED, row
 from measureflow.models import load_pretrained
-from measureflow.models.training import evaluate
 from measureflow.reproduce.zimin2025 import targets
+from measureflow.training.objectives import evaluate_mixing
 
 SETS, SEED = 500, 2026  # a seed that neither training nor its evaluations use
 
@@ -24,7 +24,7 @@ def rows() -> list[dict]:
         row(f"flow-transformer, {level}", table.loc[data, "w2"], table.loc[data, "target"], note=note)
         for level, data in levels.items()
     ]
-    scores = evaluate(load_pretrained("any-dimension"), SETS, 1000, seed=SEED)
+    scores = evaluate_mixing(load_pretrained("any-dimension"), SETS, 1000, seed=SEED)
     return out + [
         row(f"any-dimension, {snr:g} dB", scores[f"w2_{snr:g}db"], promise, note=note)
         for snr, promise in PROMISED.items()

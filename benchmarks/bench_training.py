@@ -17,8 +17,8 @@ from torch import Tensor, nn
 
 from measureflow.measures.priors import Mixtures
 from measureflow.models import FlowTransformer
-from measureflow.models.training import Training
-from measureflow.models.training_config import TrainingConfig, read_config
+from measureflow.training import Training
+from measureflow.training.config import TrainingConfig, read_config
 
 RECIPE = Path(__file__).parents[1] / "configs" / "cpu.toml"
 TARGET = 2.0

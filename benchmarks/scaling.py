@@ -77,8 +77,8 @@ def step_costs(model, n: int) -> dict:
 SCRIPT = """
 import sys
 from dataclasses import replace
-from measureflow.models.training import Training
-from measureflow.models.training_config import read_config
+from measureflow.training import Training
+from measureflow.training.config import read_config
 Training(read_config(sys.argv[1]), sys.argv[2]).run()
 """
 
@@ -86,7 +86,7 @@ Training(read_config(sys.argv[1]), sys.argv[2]).run()
 def processes() -> list[dict]:
     """configs/tiny.toml in one process and in two that average their gradients: the same weights?"""
     from measureflow.models.checkpoints import load_tensors
-    from measureflow.models.training_config import read_config
+    from measureflow.training.config import read_config
 
     config = ROOT / "configs" / "tiny.toml"
     rows, first = [], None

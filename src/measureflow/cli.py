@@ -134,7 +134,7 @@ def train(
 
       torchrun --nproc-per-node 2 -m measureflow.cli train configs/cpu.toml
     """
-    from measureflow.models.progress import run_with_progress
+    from measureflow.training.progress import run_with_progress
 
     try:
         folder = run_with_progress(config, out or Path("runs") / config.stem, resume=resume, devices=devices)

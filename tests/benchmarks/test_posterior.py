@@ -8,7 +8,7 @@ import pytest
 
 from measureflow.measures import wasserstein2
 from measureflow.measures.priors import paper_test_prior
-from measureflow.models.training_config import seeded
+from measureflow.training.config import seeded
 
 FILE = Path(__file__).parents[2] / "benchmarks" / "posterior.py"
 

@@ -21,6 +21,7 @@ from measureflow.models.checkpoints import load_tensors
 
 CONFIG = """
 kind = "flow-transformer"
+workers = 1
 checkpoint_seconds = 0.0
 evaluate_sets = 2
 evaluate_n = 50
@@ -31,8 +32,6 @@ n_heads = 2
 hidden = 16
 n_layers = 3
 max_flow = 4.0
-[data]
-workers = 1
 [[stages]]
 steps = {steps}
 n = 32

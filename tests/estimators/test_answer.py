@@ -10,7 +10,7 @@ from measureflow.estimators.rows import Rows
 from measureflow.estimators.shared_noise import SharedNoise
 from measureflow.measures import wasserstein2
 from measureflow.measures.priors import paper_test_prior
-from measureflow.models.training_config import seeded
+from measureflow.training.config import seeded
 
 
 def test_clear_clusters_answer_themselves():

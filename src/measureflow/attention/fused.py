@@ -44,12 +44,13 @@ def _four_axes(t: Tensor, batch: tuple[int, ...], width: int) -> Tensor:
     return t.reshape(-1, *t.shape[-3:])
 
 
-def softmax_means(q: Columns, k: Columns, v: Columns) -> tuple[Tensor, Tensor]:
+def softmax_means(q: Columns, k: Columns, v: Columns, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
     r"""Softmax attention and its log-density, :math:`\sum_j a_{ij} v_j` and :math:`\log\sum_j e^{q_i\cdot k_j}`.
 
     Shapes (B, heads, n, e), (B, heads, m, e), (B, heads, m, w) give (B, heads, n, w) and (B, heads, n); each is one
-    tensor or several side by side. The fused kernel of the processor keeps no matrix, and gradients flow through both;
-    elsewhere, and where the graph is exported, the two lines of mathematics run as they are.
+    tensor or several side by side. A mask (n, m) is added to the scores. The fused kernel of the processor keeps no
+    matrix of its own, and gradients flow through both results; elsewhere, and where the graph is exported, the two
+    lines of mathematics run as they are.
 
     >>> q, k, v = (torch.randn(1, 1, n, 3, generator=torch.Generator().manual_seed(n)) for n in (2, 5, 5))
     >>> means, log_density = softmax_means(q, k, v)
@@ -60,15 +61,19 @@ def softmax_means(q: Columns, k: Columns, v: Columns) -> tuple[Tensor, Tensor]:
     traced = torch.jit.is_tracing() or torch.compiler.is_compiling()  # type: ignore[attr-defined]
     if q[0].device.type != "cpu" or traced:
         logits = torch.cat(q, -1) @ torch.cat(k, -1).mT
+        if mask is not None:
+            logits = logits + mask
         return torch.softmax(logits, -1) @ torch.cat(v, -1), torch.logsumexp(logits, -1)
     e, w = (sum(t.shape[-1] for t in part) for part in (q, v))
     width = -(-max(e, w + 1) // 16) * 16  # the kernel is fastest at whole vectors
     one = v[0].new_ones(()).expand(*v[0].shape[:-1], 1)
     queries, keys, values = (_padded(part, width) for part in (q, k, (*v, one)))
+    if mask is not None:
+        mask = mask[None, None]
     if torch.is_grad_enabled():
-        means, log_density = _SoftmaxMeans.apply(queries, keys, values, w)  # type: ignore[misc]
+        means, log_density = _SoftmaxMeans.apply(queries, keys, values, mask, w)  # type: ignore[misc]
     else:
-        means, log_density = _forward(queries, keys, values, 0.0, False, scale=1.0)
+        means, log_density = _forward(queries, keys, values, 0.0, False, attn_mask=mask, scale=1.0)
     return means[..., :w], log_density
 
 
@@ -88,15 +93,15 @@ class _SoftmaxMeans(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(ctx, q: Tensor, k: Tensor, v: Tensor, w: int) -> tuple[Tensor, Tensor]:
-        out, log_density = _forward(q, k, v, 0.0, False, scale=1.0)
+    def forward(ctx, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, w: int) -> tuple[Tensor, Tensor]:
+        out, log_density = _forward(q, k, v, 0.0, False, attn_mask=mask, scale=1.0)
         ctx.save_for_backward(q, k, v, out, log_density)
-        ctx.w = w
+        ctx.mask, ctx.w = mask, w
         return out, log_density
 
     @staticmethod
-    def backward(ctx, *gradients: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
+    def backward(ctx, *gradients: Tensor) -> tuple[Tensor, Tensor, Tensor, None, None]:
         q, k, v, out, log_density = ctx.saved_tensors
         gradient, out = gradients[0].clone(), out.clone()
         gradient[..., ctx.w], out[..., ctx.w] = gradients[1], 0.0
-        return *_backward(gradient, q, k, v, out, log_density, 0.0, False, scale=1.0), None
+        return *_backward(gradient, q, k, v, out, log_density, 0.0, False, attn_mask=ctx.mask, scale=1.0), None, None

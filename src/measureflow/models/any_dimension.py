@@ -11,9 +11,9 @@ from torch import Tensor, nn
 from measureflow.attention.normalisers import log_masses
 from measureflow.flows import Trajectory
 from measureflow.measures import Empirical, checks
+from measureflow.measures.decibels import LEAST_SNR_DB, from_decibels
 from measureflow.models.flow_speed import FlowSpeed
 from measureflow.models.heads import SEEN_NEAR, SEEN_WON, Looks, compete, mean_shift
-from measureflow.models.losses import LEAST_SNR_DB
 
 FEWEST, MOST = 100, 1000  # numbers of points that the flow can tell apart
 
@@ -178,5 +178,5 @@ def _units(points: Tensor, snr_db: Tensor, weights: Tensor | None) -> tuple[Tens
     mu = Empirical.trusted(points, weights)
     centre = mu.mean[:, None]
     variance = (mu.probabilities[..., None] * (points - centre).square()).sum((1, 2)) / points.shape[-1]
-    sigma = (variance / (1 + 10 ** (snr_db / 10))).clamp_min(1e-30).sqrt()
+    sigma = (variance / (1 + from_decibels(snr_db))).clamp_min(1e-30).sqrt()
     return mu.probabilities, centre, sigma[:, None, None]

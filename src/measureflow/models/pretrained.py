@@ -13,12 +13,14 @@ from typing import Any
 from torch import nn
 
 from measureflow.models.any_dimension import AnyDimensionConfig, AnyDimensionFlow
+from measureflow.models.any_shape import AnyShapeConfig, AnyShapeFlow
 from measureflow.models.checkpoints import load_tensors, read_json, save_tensors, write_atomically
 from measureflow.models.flow_transformer import FlowTransformer, FlowTransformerConfig
 
 KINDS: dict[str, tuple[type, type]] = {
     "flow-transformer": (FlowTransformer, FlowTransformerConfig),
     "any-dimension": (AnyDimensionFlow, AnyDimensionConfig),
+    "any-shape": (AnyShapeFlow, AnyShapeConfig),
 }
 
 LARGEST_SETTING = 1024  # no model of ours is wider or deeper

@@ -12,8 +12,8 @@ from measureflow.flows import entropy
 from measureflow.measures import Empirical
 from measureflow.measures.priors import paper_test_prior
 from measureflow.models import load_pretrained
-from measureflow.models.training_config import seeded
 from measureflow.reproduce.zimin2025.contestants import BASE
+from measureflow.training.config import seeded
 
 TITLE = "Zimin 2025, Figure 1: tokens across the layers of the trained model, and their entropy"
 INSTANCES = {"tiny": 3, "small": 40, "paper": 100}

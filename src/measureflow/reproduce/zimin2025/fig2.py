@@ -9,9 +9,9 @@ import torch
 
 from measureflow.measures.priors import paper_test_prior
 from measureflow.models import load_pretrained
-from measureflow.models.losses import mixing_w2
-from measureflow.models.training_config import seeded
 from measureflow.reproduce.zimin2025.contestants import BASE
+from measureflow.training.config import seeded
+from measureflow.training.losses import mixing_w2
 
 TITLE = "Zimin 2025, Figure 2: the same data seen at a high and at a low signal-to-noise ratio"
 POINTS = {"tiny": 100, "small": 1000, "paper": 1000}

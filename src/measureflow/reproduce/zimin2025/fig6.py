@@ -7,8 +7,8 @@ from pathlib import Path
 import pandas as pd
 
 from measureflow.measures.priors import paper_test_prior, signal_to_noise
-from measureflow.models.training_config import seeded
 from measureflow.reproduce.zimin2025.measurements import LEVELS
+from measureflow.training.config import seeded
 
 TITLE = "Zimin 2025, Figure 6: example data at high, moderate and low SNR"
 POINTS = {"tiny": 100, "small": 1000, "paper": 1000}

@@ -11,8 +11,8 @@ from tqdm import tqdm
 
 from measureflow.measures.priors import paper_test_prior
 from measureflow.models.checkpoints import write_atomically
-from measureflow.models.training_config import seeded
 from measureflow.reproduce.zimin2025.contestants import Classical, Learned, score
+from measureflow.training.config import seeded
 
 LEVELS = {"High SNR": 15.0, "Moderate SNR": 10.0, "Low SNR": 5.0}
 SETS = {"tiny": 2, "small": 40, "paper": 500}

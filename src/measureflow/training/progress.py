@@ -8,8 +8,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from measureflow.models.training import Training
-from measureflow.models.training_config import TrainingConfig, read_config
+from measureflow.training.config import TrainingConfig, read_config
+from measureflow.training.loop import STEP_FACTS, Training
 
 
 def run_with_progress(config: Path, folder: Path, *, resume: bool, devices: int | None) -> Path:
@@ -42,10 +42,10 @@ class _Watch:
         rate = stage.batch / facts["seconds"]
         words = f"n={stage.n}  loss {self.loss:.4f}  {rate:.1f} sets/s"
         self.bar.update(self.task, completed=facts["step"] + 1, description=words)
-        tests = {name: value for name, value in facts.items() if name.startswith("w2_")}
+        tests = {name: value for name, value in facts.items() if name not in STEP_FACTS}
         if tests:
-            scores = "  ".join(f"{name[3:]} {value:.4f}" for name, value in tests.items())
-            self.bar.console.print(f"step {facts['step'] + 1}: W2 squared on the test sets  {scores}")
+            scores = "  ".join(f"{name} {value:.4f}" for name, value in tests.items())
+            self.bar.console.print(f"step {facts['step'] + 1}: on the test sets  {scores}")
         elif not self.bar.console.is_terminal and time.monotonic() - self.said > 30:
             self.said = time.monotonic()
             self.bar.console.print(f"step {facts['step'] + 1} of {self.settings.steps}: {words}")

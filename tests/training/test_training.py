@@ -1,6 +1,7 @@
 """A training run is a function of its config, however often it is interrupted."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,10 +14,10 @@ import torch
 
 from measureflow.models import FlowTransformer, FlowTransformerConfig, load_pretrained, save_model
 from measureflow.models.checkpoints import load_tensors
-from measureflow.models.losses import snr_scaled_w2
 from measureflow.models.pretrained import build
-from measureflow.models.training import Training
-from measureflow.models.training_config import Stage, TrainingConfig, read_config, seeded
+from measureflow.training import Training
+from measureflow.training.config import Stage, TrainingConfig, read_config, seeded
+from measureflow.training.losses import snr_scaled_w2
 
 ROOT = Path(__file__).parents[2]
 TINY = read_config(ROOT / "configs" / "tiny.toml")
@@ -24,8 +25,8 @@ SHORT = replace(TINY, stages=[replace(TINY.stages[0], steps=6)])
 SHORT_RUN = """
 import sys
 from dataclasses import replace
-from measureflow.models.training import Training
-from measureflow.models.training_config import read_config
+from measureflow.training import Training
+from measureflow.training.config import read_config
 config = read_config(sys.argv[1])
 short = replace(config, stages=[replace(config.stages[0], steps=6)])
 Training(short, sys.argv[2], resume=True).run()
@@ -112,6 +113,21 @@ def test_checkpoint_of_another_config_is_refused(whole):
         Training(replace(SHORT, seed=5), whole, resume=True)
 
 
+def test_a_finished_run_is_lengthened_by_more_stages(whole, tmp_path):
+    """What was done stays as it was, and the run goes on; a change of what was done is refused."""
+    longer = replace(SHORT, stages=[*SHORT.stages, replace(SHORT.stages[0], steps=3)])
+    other = replace(longer, stages=[replace(SHORT.stages[0], rate=1e-4), *longer.stages[1:]])
+    shutil.copytree(whole, tmp_path / "run")
+    with pytest.raises(ValueError, match="another config"):
+        Training(other, tmp_path / "run", resume=True)
+    training = Training(longer, tmp_path / "run", resume=True)
+    assert training.done == 6
+    training.run()
+    assert training.done == 9
+    Training(longer, tmp_path / "at once").run()
+    assert same(weights(tmp_path / "run"), weights(tmp_path / "at once"))
+
+
 def test_folder_in_use_is_not_overwritten(whole):
     with pytest.raises(ValueError, match="resume it"):
         Training(SHORT, whole)
@@ -172,10 +188,10 @@ def test_tensors_that_do_not_fit_stay_fresh(teacher, tmp_path):
 
 def test_other_first_weights_make_another_run(teacher):
     config = replace(SHORT, start=str(teacher))
-    before = config.fingerprint()
-    assert before != SHORT.fingerprint()
+    before = config.fingerprint(6)
+    assert before != SHORT.fingerprint(6)
     save_model(FlowTransformer(FlowTransformerConfig(**TINY.model)), teacher)
-    assert config.fingerprint() != before
+    assert config.fingerprint(6) != before
 
 
 def test_a_start_that_is_no_model_is_named(tmp_path):

@@ -9,18 +9,18 @@ import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.optim.lr_scheduler import LambdaLR
 from torch.utils.data import DataLoader, Dataset
 
-from measureflow.measures.priors import Mixtures, paper_test_prior
 from measureflow.models.checkpoints import load_tensors, save_tensors, write_atomically
-from measureflow.models.losses import guessed_snr_loss, mixing_w2, snr_scaled_w2
 from measureflow.models.pretrained import build, save_model, warm_start
-from measureflow.models.training_config import TrainingConfig, seeded
+from measureflow.training.config import TrainingConfig, seeded
 
-TEST_SNRS = (15.0, 10.0, 5.0)
+STEP_FACTS = ("step", "n", "rate", "loss", "gradient", "seconds")  # what the log says of each step
 
 
 class Training:
@@ -46,9 +46,11 @@ class Training:
         self.done, self.stopping = 0, False
         if self.checkpoint.exists():
             self._load()
+        first = self.done
+        self.rates = LambdaLR(self.optimiser, lambda step: config.rate_at(first + step))
         self.worker, self.optimiser = self.fabric.setup(self.model, self.optimiser)
-        if config.data.snr_error_db:
-            self.worker.mark_forward_method("flow_and_noise")
+        if config.aim.method != "forward":
+            self.worker.mark_forward_method(config.aim.method)
 
     def run(self, watch=None) -> nn.Module:
         """Train to the end (or until interrupted), calling ``watch(facts)`` after each step; returns the model."""
@@ -77,13 +79,11 @@ class Training:
         self.save()
         return self.finished()
 
-    def _step(self, step: int, mixtures: Mixtures) -> dict:
+    def _step(self, step: int, batch: Any) -> dict:
         started = time.monotonic()
-        stage, within = self.config.stage_of(step)
-        rate = stage.rate_at(within)
-        for group in self.optimiser.param_groups:
-            group["lr"] = rate
-        loss = self._loss(step, mixtures)
+        rate = self.rates.get_last_lr()[0]
+        part = slice(self.fabric.global_rank, None, self.fabric.world_size)  # together the processes see what one would
+        loss = self.config.aim.loss(self.worker, batch, part, seeded(self.config.seed, "told", step))
         self.optimiser.zero_grad()
         self.fabric.backward(loss)
         norm = nn.utils.clip_grad_norm_(self.model.parameters(), self.config.clip)
@@ -92,26 +92,11 @@ class Training:
                 f"the gradient is not finite at step {step}: lower the rate; the last checkpoint is whole"
             )
         self.optimiser.step()
+        self.rates.step()
         self._update_average(step)
         seconds = time.monotonic() - started
-        return {
-            "step": step,
-            "n": mixtures.points.shape[1],
-            "rate": rate,
-            "loss": loss.item(),
-            "gradient": norm.item(),
-            "seconds": seconds,
-        }
-
-    def _loss(self, step: int, mixtures: Mixtures) -> Tensor:
-        """The loss of this process's part of the batch: together the processes see what one alone would see."""
-        part = slice(self.fabric.global_rank, None, self.fabric.world_size)
-        mine = Mixtures(*(getattr(mixtures, name)[part] for name in mixtures.__dataclass_fields__))
-        if not self.config.data.snr_error_db:
-            return snr_scaled_w2(self.worker(mine.points, mine.snr_db), mine)
-        told, exact = (t[part] for t in self.config.told(step, mixtures.snr_db))
-        path, noise = self.worker.flow_and_noise(mine.points, told, exact=exact)
-        return guessed_snr_loss(path[-1], noise, told, mine)
+        facts = (step, batch.points.shape[1], rate, loss.item(), norm.item(), seconds)
+        return dict(zip(STEP_FACTS, facts, strict=True))
 
     @torch.no_grad()
     def _update_average(self, step: int) -> None:
@@ -126,8 +111,8 @@ class Training:
         return model.eval()
 
     def evaluate(self) -> dict[str, float]:
-        """Mean W2 squared on the three test sets of the paper, drawn from a seed that training never uses."""
-        scores = evaluate(self.finished(), self.config.evaluate_sets, self.config.evaluate_n)
+        """The objective's scores, on sets drawn from a seed that training never uses."""
+        scores = self.config.aim.evaluate(self.finished(), self.config.evaluate_sets, self.config.evaluate_n)
         if self.fabric.is_global_zero:
             _append(self.folder / "evaluations.csv", {"step": self.done} | scores)
         return scores
@@ -144,11 +129,11 @@ class Training:
         tensors |= {f"average/{name}": t for name, t in self.average.items()}
         for i, state in self.optimiser.state_dict()["state"].items():
             tensors |= {f"optimiser/{i}/{name}": t for name, t in state.items()}
-        save_tensors(self.checkpoint, tensors, {"done": self.done, "config": self.config.fingerprint()})
+        save_tensors(self.checkpoint, tensors, {"done": self.done, "config": self.config.fingerprint(self.done)})
 
     def _load(self) -> None:
         tensors, facts = load_tensors(self.checkpoint)
-        if facts.get("config") != self.config.fingerprint():
+        if facts.get("config") != self.config.fingerprint(int(facts["done"])):
             raise ValueError(f"{self.checkpoint.name} belongs to another config: choose another folder")
         part = lambda head: {n.removeprefix(head): t for n, t in tensors.items() if n.startswith(head)}  # noqa: E731
         self.model.load_state_dict(part("model/"))
@@ -160,10 +145,9 @@ class Training:
         self.optimiser.load_state_dict(self.optimiser.state_dict() | {"state": state})
         self.done = int(facts["done"])
 
-    def _batches(self) -> Iterator[Mixtures]:
+    def _batches(self) -> Iterator[Any]:
         steps = range(self.done, self.config.steps)
-        workers = self.config.data.workers
-        return iter(DataLoader(_Steps(self.config), sampler=steps, batch_size=None, num_workers=workers))
+        return iter(DataLoader(_Steps(self.config), sampler=steps, batch_size=None, num_workers=self.config.workers))
 
     def _catch_signals(self) -> None:
         def stop(*_):
@@ -191,21 +175,8 @@ class _Steps(Dataset):
     def __init__(self, config: TrainingConfig):
         self.config = config
 
-    def __getitem__(self, step: int) -> Mixtures:
+    def __getitem__(self, step: int) -> Any:
         return self.config.batch(step)
-
-
-@torch.no_grad()
-def evaluate(model: nn.Module, sets: int, n: int, *, d: int = 2, seed: int = 1) -> dict[str, float]:
-    """Mean W2 squared of a model on the test sets of [Zimin 2025, E.1] at 15, 10 and 5 dB, SNR given."""
-    scores = {}
-    for snr_db in TEST_SNRS:
-        generator, total = seeded(seed, "test", snr_db, n), 0.0
-        for start in range(0, sets, 8):
-            mixtures = paper_test_prior(snr_db).sample(min(8, sets - start), n, generator)
-            total += mixing_w2(model(mixtures.points, mixtures.snr_db), mixtures).sum().item()
-        scores[f"w2_{snr_db:g}db"] = total / sets
-    return scores
 
 
 def _fabric(devices: int | None):

@@ -1,20 +1,20 @@
-"""A training as plain data: what to train, on what, for how long; read from TOML."""
+"""A training as plain data: what to train, toward what, on what sizes, for how long; read from TOML."""
 
 from __future__ import annotations
 
 import dataclasses
 import hashlib
 import json
+import math
 import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import torch
-from torch import Tensor
 
-from measureflow.measures.priors import Between, MixturePrior, Mixtures, WholeBetween
-from measureflow.models.losses import LEAST_SNR_DB
 from measureflow.models.pretrained import digest
+from measureflow.training.objectives import OBJECTIVES, Objective
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Stage:
     rate: float
     rate_end: float = 0.0
     warmup: int = 0  # steps of linear rise at the start
-    d: list[int] = field(default_factory=list)  # dimensions of this stage, where they are not those of the data
+    d: list[int] = field(default_factory=list)  # dimensions of this stage, where they are not those of the objective
     n_least: int = 0  # sizes are drawn from here to n, evenly in their logarithm; 0 is n
 
     def __post_init__(self):
@@ -39,19 +39,14 @@ class Stage:
         if step < self.warmup:
             return self.rate * (step + 1) / self.warmup
         fraction = (step - self.warmup) / max(1, self.steps - self.warmup)
-        cosine = 0.5 * (1 + torch.cos(torch.tensor(torch.pi * fraction, dtype=torch.float64)).item())
-        return self.rate_end + (self.rate - self.rate_end) * cosine
+        return self.rate_end + (self.rate - self.rate_end) * (1 + math.cos(math.pi * fraction)) / 2
 
-
-@dataclass(frozen=True)
-class Data:
-    """The random mixtures a model learns from."""
-
-    d: list[int] = field(default_factory=lambda: [2])  # one of these for each step
-    components: list[int] = field(default_factory=lambda: [2, 20])  # uniform between these
-    snr_db: list[float] = field(default_factory=lambda: [3.0, 15.0])
-    snr_error_db: list[float] = field(default_factory=list)  # told SNRs are off by up to one of these; 0 says exact
-    workers: int = 1  # processes that make data ahead of time; 0 makes it in line
+    def size(self, generator: torch.Generator) -> tuple[int, int]:
+        """How many sets a step has, and of how many points."""
+        n = self.n
+        if self.n_least:
+            n = round(n * (self.n_least / n) ** float(torch.rand((), generator=generator)))
+        return self.batch * self.n // n, n
 
 
 @dataclass(frozen=True)
@@ -60,17 +55,29 @@ class TrainingConfig:
 
     kind: str
     stages: list[Stage]
+    objective: Objective | None = None  # none is the usual one of the kind
     model: dict = field(default_factory=dict)
-    data: Data = field(default_factory=Data)
     start: str = ""  # a shipped model, or the folder of one, whose weights are the first ones where they fit
     seed: int = 0
     weight_decay: float = 0.01
     clip: float = 1.0  # largest norm of the gradient
     average: float = 0.0  # decay of the running average of the weights that is shipped; 0 ships the last weights
+    workers: int = 0  # processes that make data ahead of time; 0 makes it in line
     checkpoint_seconds: float = 120.0
-    evaluate_every: int = 0  # steps between evaluations on the three test sets; 0 evaluates at the end only
+    evaluate_every: int = 0  # steps between evaluations on test sets; 0 evaluates at the end only
     evaluate_sets: int = 32
     evaluate_n: int = 1000
+
+    def __post_init__(self):
+        if self.objective is None:
+            usual = {"flow-transformer": "mixing-measure", "any-dimension": "mixing-measure", "any-shape": "together"}
+            object.__setattr__(self, "objective", OBJECTIVES[usual.get(self.kind, "mixing-measure")]())
+
+    @property
+    def aim(self) -> Objective:
+        """The objective, which is always there."""
+        assert self.objective is not None
+        return self.objective
 
     @property
     def steps(self) -> int:
@@ -85,40 +92,31 @@ class TrainingConfig:
             step -= stage.steps
         raise ValueError(f"step lies beyond the last of {self.steps}")
 
-    def batch(self, step: int) -> Mixtures:
+    def rate_at(self, step: int) -> float:
+        """The learning rate at a step; beyond the last one, that of the last."""
+        stage, within = self.stage_of(min(step, self.steps - 1))
+        return stage.rate_at(within)
+
+    def batch(self, step: int) -> Any:
         """The data of a step: a function of the seed and the step alone, so nothing needs to be remembered."""
-        stage, _ = self.stage_of(step)
-        generator = seeded(self.seed, "train", step)
-        dimensions = stage.d or self.data.d
-        d = dimensions[int(torch.randint(len(dimensions), (), generator=generator))]
-        prior = MixturePrior(d, WholeBetween(*self.data.components), Between(*self.data.snr_db))
-        n = stage.n
-        if stage.n_least:
-            n = round(n * (stage.n_least / n) ** float(torch.rand((), generator=generator)))
-        return prior.sample(stage.batch * stage.n // n, n, generator)
+        return self.aim.batch(self.stage_of(step)[0], seeded(self.seed, "train", step))
 
-    def told(self, step: int, snr_db: Tensor) -> tuple[Tensor, Tensor]:
-        """The SNR in dB that the model is told at a step, and whether it is told that this is exact."""
-        generator, widths = seeded(self.seed, "told", step), torch.tensor(self.data.snr_error_db)
-        width = widths[torch.randint(len(widths), snr_db.shape, generator=generator)]
-        error = width * (2 * torch.rand(snr_db.shape, generator=generator) - 1)
-        return (snr_db.clamp_min(LEAST_SNR_DB) + error).clamp_min(LEAST_SNR_DB), width == 0
+    def fingerprint(self, steps: int) -> str:
+        """A digest of all that decides the first ``steps`` steps; a checkpoint that another config made is refused.
 
-    def fingerprint(self) -> str:
-        """A digest of all that decides the result; a checkpoint of another config is refused."""
+        Stages that come later do not count, so a run can be lengthened by adding stages to its config.
+        """
         decisive = dataclasses.asdict(self)
-        for name in ("checkpoint_seconds", "evaluate_every", "evaluate_sets", "evaluate_n"):
+        for name in ("checkpoint_seconds", "evaluate_every", "evaluate_sets", "evaluate_n", "workers"):
             decisive.pop(name)
-        decisive["data"].pop("workers")
-        for stage in decisive["stages"]:
-            for name in ("d", "n_least"):
-                if not stage[name]:
-                    stage.pop(name)
-        decisive.pop("start")
-        if self.start:  # the weights themselves decide, not where they lie
-            decisive["start"] = digest(self.start)
-        if not self.data.snr_error_db:
-            decisive["data"].pop("snr_error_db")
+        begun, start = [], 0
+        for stage in self.stages:
+            if start >= max(steps, 1):
+                break
+            begun.append(dataclasses.asdict(stage))
+            start += stage.steps
+        decisive["stages"], decisive["aim"] = begun, type(self.objective).__name__
+        decisive["start"] = digest(self.start) if self.start else ""  # the weights decide, not where they lie
         return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()[:16]
 
 
@@ -128,8 +126,8 @@ def seeded(*names) -> torch.Generator:
     >>> int(torch.randint(100, (), generator=seeded(0, "train", 5)))
     28
     """
-    digest = hashlib.sha256("/".join(map(str, names)).encode()).digest()
-    return torch.Generator().manual_seed(int.from_bytes(digest[:7], "big"))
+    code = hashlib.sha256("/".join(map(str, names)).encode()).digest()
+    return torch.Generator().manual_seed(int.from_bytes(code[:7], "big"))
 
 
 def read_config(path: str | Path) -> TrainingConfig:
@@ -142,8 +140,12 @@ def read_config(path: str | Path) -> TrainingConfig:
     stages = [_fill(Stage, stage, f"stages[{i}]") for i, stage in enumerate(table.pop("stages", []))]
     if not stages:
         raise ValueError(f"{path.name} must have at least one [[stages]]")
-    data = _fill(Data, table.pop("data", {}), "data")
-    return _fill(TrainingConfig, table | {"stages": stages, "data": data}, path.name)
+    if "objective" in table:
+        settings = table.pop("objective")
+        if not isinstance(settings, dict) or settings.get("name") not in OBJECTIVES:
+            raise ValueError(f"[objective] must have a name, one of {', '.join(OBJECTIVES)}, got {settings!r}")
+        table["objective"] = _fill(OBJECTIVES[settings.pop("name")], settings, "objective")
+    return _fill(TrainingConfig, table | {"stages": stages}, path.name)
 
 
 def _fill(cls, table: dict, where: str):

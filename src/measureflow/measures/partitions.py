@@ -1,0 +1,75 @@
+r"""From who-belongs-with-whom to clusters: the cut of a tree with the largest expected adjusted Rand index.
+
+For pair probabilities P and a partition c the expected index [Fritsch and Ickstadt 2009, eq. 13] is
+
+.. math::
+    \frac{\sum_{i<j} 1[c_i = c_j] P_{ij} - E}{\frac12 \big(\sum_{i<j} 1[c_i = c_j] + \sum_{i<j} P_{ij}\big) - E},
+    \qquad E = \frac{\sum_{i<j} 1[c_i = c_j] \sum_{i<j} P_{ij}}{\binom n2}
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.cluster.hierarchy import linkage
+from scipy.spatial.distance import squareform
+
+
+@dataclass(frozen=True)
+class PairTree:
+    """The average-linkage tree of 1 - P over n rows, and the expected index of each of its cuts."""
+
+    merges: np.ndarray  # (n - 1, 2): the clusters that each step merges, rows first
+    scores: np.ndarray  # (n,): the expected adjusted Rand index at 1, 2, ..., n clusters; that of one is zero
+
+    @classmethod
+    def of(cls, P: np.ndarray) -> PairTree:
+        """The tree of probabilities (n, n), symmetric; the diagonal does not matter.
+
+        Average linkage joins two clusters at one minus the mean of P between them, so the sums of P within clusters
+        follow from the heights of the tree.
+        """
+        n = len(P)
+        if n < 2:
+            return cls(np.empty((0, 2), dtype=np.int64), np.zeros(n))
+        pairs = squareform((P + P.T) / 2, checks=False)
+        tree = linkage(1 - pairs, "average")
+        merges = tree[:, :2].astype(np.int64)
+        sizes = np.concatenate([np.ones(n), tree[:, 3]])
+        joined = sizes[merges[:, 0]] * sizes[merges[:, 1]]
+        within, agreeing = np.cumsum(joined), np.cumsum(joined * (1 - tree[:, 2]))
+        total, expected = n * (n - 1) / 2, pairs.sum()
+        chance = within * expected / total
+        room = (within + expected) / 2 - chance
+        scores = np.where(room > 1e-9 * total, (agreeing - chance) / np.maximum(room, 1e-12 * total), 0.0)
+        scores[-1] = 0.0
+        return cls(merges, np.append(scores[::-1], 0.0))
+
+    def labels(self, n_clusters: int) -> np.ndarray:
+        """Labels (n,) of that many clusters, numbered by their first rows."""
+        n = len(self.merges) + 1
+        if not 1 <= n_clusters <= n:
+            raise ValueError(f"n_clusters must lie between 1 and the {n} rows, got {n_clusters}")
+        parent = np.arange(2 * n - 1)
+        for step in range(n - n_clusters):
+            parent[self.merges[step]] = n + step
+        for node in range(2 * n - 2, -1, -1):  # parents come after their children
+            parent[node] = parent[parent[node]]
+        _, first, inverse = np.unique(parent[:n], return_index=True, return_inverse=True)
+        return np.argsort(np.argsort(first))[inverse]
+
+
+def best_cut(P: np.ndarray, p_one: float, tree: PairTree | None = None) -> int:
+    """The number of clusters whose cut has the largest expected adjusted Rand index.
+
+    ``p_one`` is the probability that all rows are one cluster. That partition has an index of one then and of zero
+    otherwise; every other partition has zero then, and otherwise what P says given that there are several clusters.
+    """
+    n = len(P)
+    if n < 2:
+        return n
+    several = np.clip((P - p_one) / max(1 - p_one, 1e-9), 0.0, 1.0)
+    scores = (tree or PairTree.of(several)).scores
+    best = 2 + int(np.argmax(scores[1:]))
+    return 1 if p_one >= (1 - p_one) * scores[best - 1] else best

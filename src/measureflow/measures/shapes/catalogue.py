@@ -1,0 +1,177 @@
+"""The catalogue of shapes: each draws n points of one cluster around zero in R^d.
+
+`draw_shape` brings them to a common size, so that a shape says nothing about how far clusters reach.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+Rng = np.random.Generator
+
+
+def gaussian(rng: Rng, n: int, d: int) -> np.ndarray:
+    """A normal cloud."""
+    return rng.standard_normal((n, d))
+
+
+def student(rng: Rng, n: int, d: int) -> np.ndarray:
+    """Student's t with 1.5 to 8 degrees of freedom: now and then a row lies far out."""
+    freedom = rng.uniform(1.5, 8)
+    return gaussian(rng, n, d) / np.sqrt(rng.chisquare(freedom, (n, 1)) / freedom)
+
+
+def laplace(rng: Rng, n: int, d: int) -> np.ndarray:
+    """A double exponential in each column."""
+    return rng.laplace(size=(n, d))
+
+
+def hub(rng: Rng, n: int, d: int) -> np.ndarray:
+    """Dense in the middle and thin outside: directions are even, radii heavy-tailed."""
+    return directions(rng, n, d) * np.abs(rng.standard_normal((n, 1))) ** rng.uniform(1, 2.2)
+
+
+def ball(rng: Rng, n: int, d: int) -> np.ndarray:
+    """Uniform in a ball."""
+    return directions(rng, n, d) * rng.random((n, 1)) ** (1 / d)
+
+
+def box(rng: Rng, n: int, d: int) -> np.ndarray:
+    """Uniform in a cube."""
+    return rng.uniform(-1, 1, (n, d))
+
+
+def skewed(rng: Rng, n: int, d: int) -> np.ndarray:
+    """Log-normal columns, the long tail to either side."""
+    width = rng.uniform(0.3, 1.2)
+    return (np.exp(width * gaussian(rng, n, d)) - np.exp(width**2 / 2)) * rng.choice([-1, 1], d)
+
+
+def counts(rng: Rng, n: int, d: int) -> np.ndarray:
+    """Poisson counts of a few in each column."""
+    means = np.exp(rng.uniform(np.log(0.3), np.log(12), d))
+    return (rng.poisson(means, (n, d)) - means) / np.sqrt(means + 0.5)
+
+
+def shares(rng: Rng, n: int, d: int) -> np.ndarray:
+    """Parts of a whole: columns that sum to one."""
+    parts = rng.gamma(np.exp(rng.uniform(np.log(0.5), np.log(8), d + 1)), size=(n, d + 1)) + 1e-12
+    parts = parts / parts.sum(1, keepdims=True)
+    return (parts - parts.mean(0))[:, :d]
+
+
+def flat(rng: Rng, n: int, d: int) -> np.ndarray:
+    """A normal cloud in a random subspace, with little noise across it."""
+    r = int(rng.integers(1, max(2, d // 2 + 1)))
+    return gaussian(rng, n, r) @ gaussian(rng, r, d) / np.sqrt(r) + rng.uniform(0.02, 0.2) * gaussian(rng, n, d)
+
+
+def bent(rng: Rng, n: int, d: int) -> np.ndarray:
+    """A normal cloud pushed through a small random network."""
+    r, width = int(rng.integers(1, min(d, 6) + 1)), int(rng.integers(3, 12))
+    z = gaussian(rng, n, r)
+    inner = np.tanh(z @ gaussian(rng, r, width) * rng.uniform(0.5, 2) + gaussian(rng, 1, width))
+    straight = rng.uniform(0, 0.6) * z @ gaussian(rng, r, d) / np.sqrt(r)
+    return inner @ gaussian(rng, width, d) / np.sqrt(width) + straight + rng.uniform(0.02, 0.3) * gaussian(rng, n, d)
+
+
+def shell(rng: Rng, n: int, d: int) -> np.ndarray:
+    """A hollow sphere."""
+    return directions(rng, n, d) * (1 + rng.uniform(0.03, 0.15) * rng.standard_normal((n, 1)))
+
+
+def arc(rng: Rng, n: int, d: int) -> np.ndarray:
+    """A part of a circle."""
+    angle = rng.uniform(np.pi / 3, 1.7 * np.pi) * rng.random(n)
+    return thread(rng, np.stack([np.cos(angle), np.sin(angle)], 1), d)
+
+
+def ring(rng: Rng, n: int, d: int) -> np.ndarray:
+    """An ellipse."""
+    angle = 2 * np.pi * rng.random(n)
+    return thread(rng, np.stack([np.cos(angle), rng.uniform(0.3, 1) * np.sin(angle)], 1), d)
+
+
+def spiral(rng: Rng, n: int, d: int) -> np.ndarray:
+    """A spiral of half a turn to a turn and a half."""
+    angle = rng.uniform(1, 3) * np.pi * np.sqrt(rng.random(n)) + 0.3
+    return thread(rng, angle[:, None] / 3 * np.stack([np.cos(angle), np.sin(angle)], 1), d)
+
+
+def wave(rng: Rng, n: int, d: int) -> np.ndarray:
+    """A piece of a sine."""
+    t = rng.uniform(-1, 1, n)
+    return thread(rng, np.stack([t, 0.6 * np.sin(rng.uniform(2, 7) * t)], 1), d)
+
+
+def parabola(rng: Rng, n: int, d: int) -> np.ndarray:
+    """A piece of a parabola."""
+    t = rng.uniform(-1, 1, n)
+    return thread(rng, np.stack([t, rng.uniform(0.5, 1.5) * t**2], 1), d)
+
+
+def segment(rng: Rng, n: int, d: int) -> np.ndarray:
+    """A straight line."""
+    t = rng.uniform(-1, 1, n)
+    return thread(rng, np.stack([t, 0 * t], 1), d)
+
+
+# Each shape with how often it is drawn, in parts.
+SHAPES: dict[Callable[[Rng, int, int], np.ndarray], float] = {
+    gaussian: 34,
+    student: 9,
+    laplace: 3,
+    hub: 5,
+    ball: 5,
+    box: 5,
+    skewed: 6,
+    counts: 2,
+    shares: 2,
+    flat: 5,
+    bent: 11,
+    shell: 2,
+    arc: 2,
+    ring: 2,
+    spiral: 1,
+    wave: 2,
+    parabola: 2,
+    segment: 2,
+}
+
+
+def any_shape(rng: Rng) -> Callable[[Rng, int, int], np.ndarray]:
+    """A shape drawn from the catalogue."""
+    parts = np.array(list(SHAPES.values()))
+    return list(SHAPES)[int(rng.choice(len(parts), p=parts / parts.sum()))]
+
+
+def draw_shape(rng: Rng, shape: Callable[[Rng, int, int], np.ndarray], n: int, d: int) -> np.ndarray:
+    """Points of a shape, centred, their median distance from the centre the square root of d."""
+    points = shape(rng, max(n, 8), d)[:n]
+    points = points - np.median(points, 0)
+    size = np.median(np.sqrt((points**2).sum(1))) if n > 1 else 1.0
+    return points * (np.sqrt(d) / max(size, 1e-6))
+
+
+def thread(rng: Rng, curve: np.ndarray, d: int) -> np.ndarray:
+    """A curve of the plane (n, 2), blurred, laid into R^d at random."""
+    n, noise = len(curve), rng.uniform(0.02, 0.18)
+    blurred = curve + noise * gaussian(rng, n, 2)
+    if d == 1:
+        return blurred[:, :1]
+    across = noise * rng.uniform(0.3, 1) * gaussian(rng, n, d - 2)
+    return np.concatenate([blurred, across], 1) @ rotation(rng, d)
+
+
+def directions(rng: Rng, n: int, d: int) -> np.ndarray:
+    """Points on the unit sphere."""
+    points = gaussian(rng, n, d)
+    return points / np.sqrt((points**2).sum(1, keepdims=True) + 1e-30)
+
+
+def rotation(rng: Rng, d: int) -> np.ndarray:
+    """A random rotation."""
+    q, r = np.linalg.qr(gaussian(rng, d, d))
+    return q * np.sign(np.diagonal(r))

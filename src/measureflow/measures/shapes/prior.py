@@ -1,0 +1,132 @@
+"""The prior of labelled sets: how many clusters, of what sizes and shapes, where, in what kind of table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from measureflow.measures.shapes.catalogue import Rng, any_shape, draw_shape, rotation
+from measureflow.measures.shapes.columns import with_effects
+from measureflow.measures.shapes.placement import any_overlap, any_placement, moved_apart
+from measureflow.measures.shapes.scenes import any_scene
+
+NOISE = -1  # the label of rows that belong to no cluster
+FEW = {1: 0.11, 2: 0.2, 3: 0.17, 4: 0.12, 5: 0.1, 6: 0.08, 7: 0.06, 8: 0.05, 10: 0.04, 12: 0.03, 15: 0.02, 20: 0.02}
+DIMENSIONS = {1: 3, 2: 27, 3: 10, 4: 10, 5: 7, 6: 6, 8: 8, 10: 6, 13: 6, 16: 5, 20: 4, 30: 5, 45: 2, 64: 1}
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledSets:
+    """A batch of sets of points with the cluster of each point; -1 marks a point that belongs to none."""
+
+    points: Tensor  # (B, n, d)
+    labels: Tensor  # (B, n)
+
+    @property
+    def n_clusters(self) -> Tensor:
+        """How many clusters each set has, (B,)."""
+        return torch.tensor([len(set(row.tolist()) - {NOISE}) for row in self.labels])
+
+
+@dataclass(frozen=True)
+class ShapePrior:
+    """Random sets whose clusters have many shapes, in tables as people have them.
+
+    >>> sets = ShapePrior().sample(2, 100, np.random.default_rng(0), d=3)
+    >>> sets.points.shape, sets.n_clusters.tolist()
+    (torch.Size([2, 100, 3]), [5, 6])
+    """
+
+    dimensions: dict[int, float] = field(default_factory=lambda: dict(DIMENSIONS))
+    rows_per_cluster: int = 12  # so many at least on average: the number of clusters is bounded by it
+
+    def sample(self, batch: int, n: int, rng: Rng, d: int | None = None) -> LabelledSets:
+        """``batch`` sets of ``n`` points in ``d`` columns, or in a number of columns drawn from the list."""
+        if batch < 1 or n < 2:
+            raise ValueError(f"batch must be at least 1 and n at least 2, got batch={batch} and n={n}")
+        if d is None:
+            parts = np.array(list(self.dimensions.values()), dtype=float)
+            d = int(rng.choice(list(self.dimensions), p=parts / parts.sum()))
+        points, labels = zip(*(self.draw(n, d, rng) for _ in range(batch)), strict=True)
+        return LabelledSets(torch.from_numpy(np.stack(points)), torch.from_numpy(np.stack(labels)))
+
+    def draw(self, n: int, d: int, rng: Rng) -> tuple[np.ndarray, np.ndarray]:
+        """One set: points (n, d), centred and of unit mean square, and labels (n,)."""
+        K = self._n_clusters(n, d, rng)
+        labels = _labels(rng, n, K)
+        if d > 1 and 1 < K <= 6 and rng.random() < 0.12:
+            points = any_scene(rng, labels, K, d)
+        else:
+            points = _placed(rng, labels, K, d)
+        points = with_effects(rng, points, labels)
+        points, labels = _with_noise(rng, points, labels)
+        points = points - points.mean(0)
+        points = points / max(np.sqrt((points**2).mean()), 1e-9)
+        return np.clip(points, -50, 50).astype(np.float32), labels
+
+    def _n_clusters(self, n: int, d: int, rng: Rng) -> int:
+        most = max(1, n // self.rows_per_cluster)
+        K = int(rng.choice(list(FEW), p=np.array(list(FEW.values())) / sum(FEW.values())))
+        if n >= 200 and rng.random() < 0.2:
+            K = int(np.exp(rng.uniform(np.log(8), np.log(max(9, min(60, most))))))
+        return min(K, most, 8 if d == 1 else 60)
+
+
+def _labels(rng: Rng, n: int, K: int) -> np.ndarray:
+    """Labels whose shares are equal, Dirichlet, or one large beside many small; each cluster has a few rows."""
+    evenness = rng.choice([0.5, 1.0, 2.0, 5.0, 20.0, np.inf])
+    shares = np.full(K, 1 / K) if np.isinf(evenness) else rng.dirichlet(np.full(K, evenness))
+    least = min(4 / n, 0.5 / K)
+    shares = np.maximum(shares, least) / np.maximum(shares, least).sum()
+    labels = rng.choice(K, n, p=shares)
+    return np.unique(labels, return_inverse=True)[1].astype(np.int64)
+
+
+def _placed(rng: Rng, labels: np.ndarray, K: int, d: int) -> np.ndarray:
+    """Clusters of drawn shapes, sizes and orientations at centres as far apart as a drawn overlap asks."""
+    K = labels.max() + 1
+    alike, shape = rng.random() < 0.6, any_shape(rng)
+    aspect = rng.choice([0.0, rng.uniform(0, 1.4)])
+    shared = _ellipsoid(rng, d, aspect) if rng.random() < 0.5 else None
+    spread = rng.choice([0.0, rng.uniform(0, 0.9)])
+    points = np.empty((len(labels), d))
+    for k in range(K):
+        mine = np.flatnonzero(labels == k)
+        cloud = draw_shape(rng, shape if alike else any_shape(rng), len(mine), d)
+        cloud = cloud @ (_ellipsoid(rng, d, aspect) if shared is None else shared)
+        points[mine] = cloud * np.exp(spread * rng.standard_normal())
+    overlap, beyond = any_overlap(rng)
+    return points + (beyond * moved_apart(points, labels, any_placement(rng, K, d), overlap))[labels]
+
+
+def _ellipsoid(rng: Rng, d: int, aspect: float) -> np.ndarray:
+    """A matrix that makes a round cloud an ellipsoid, and turns it."""
+    if aspect == 0:
+        return np.eye(d)
+    return np.exp(aspect * rng.uniform(-1, 1, (d, 1))) * rotation(rng, d)
+
+
+def _with_noise(rng: Rng, points: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Some sets have rows that belong to nothing: an even background, a few far rows, or crumbs of two to four."""
+    n, d = points.shape
+    kind = rng.choice(["none", "background", "far", "crumbs"], p=[0.7, 0.12, 0.1, 0.08])
+    if kind == "none":
+        return points, labels
+    most = rng.uniform(0, 0.1) if kind == "background" else rng.uniform(0, 0.03)
+    rows = rng.permutation(n)[: max(1, int(most * n))]
+    low, high = points.min(0), points.max(0)
+    if kind == "background":
+        points[rows] = rng.uniform(low, high, (len(rows), d))
+    else:
+        middle, reach = (low + high) / 2, (high - low) * rng.uniform(0.5, 1.5)
+        places = middle + reach * rng.standard_normal((len(rows), d))
+        if kind == "crumbs":
+            crumb = np.arange(len(rows)) // int(rng.integers(2, 5))
+            places = places[crumb] + 0.02 * reach * rng.standard_normal((len(rows), d))
+        points[rows] = places
+    labels = labels.copy()
+    labels[rows] = NOISE
+    return points, labels

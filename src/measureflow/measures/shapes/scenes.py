@@ -1,0 +1,72 @@
+"""Whole sets that cannot be made of clusters placed one by one: nested, interleaved and crossing ones."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from measureflow.measures.shapes.catalogue import Rng, directions, draw_shape, gaussian, rotation
+
+
+def nested(rng: Rng, labels: np.ndarray, K: int, d: int) -> np.ndarray:
+    """Shells around one another, a ball or nothing in the middle."""
+    gap, noise = rng.uniform(0.5, 1.5), rng.uniform(0.03, 0.12)
+    radius = 1 + gap * labels
+    if rng.random() < 0.5:
+        radius = np.where(labels == 0, 0.45 * rng.random(len(labels)) ** (1 / d), radius)
+    return directions(rng, len(labels), d) * (radius + noise * rng.standard_normal(len(labels)))[:, None]
+
+
+def moons(rng: Rng, labels: np.ndarray, K: int, d: int) -> np.ndarray:
+    """Half circles that reach into one another, in a chain."""
+    n = len(labels)
+    angle, up = np.pi * rng.random(n), labels % 2 == 0
+    x = np.cos(angle) * np.where(up, 1, -1) + labels
+    y = np.where(up, np.sin(angle), rng.uniform(0.2, 0.6) - np.sin(angle))
+    return _laid_in(rng, np.stack([x, y], 1), rng.uniform(0.04, 0.13), d)
+
+
+def stripes(rng: Rng, labels: np.ndarray, K: int, d: int) -> np.ndarray:
+    """Long lines or waves side by side."""
+    t = rng.uniform(-1, 1, len(labels)) * rng.uniform(1.5, 4) * np.sqrt(K)
+    y = labels + rng.choice([0.0, 1.0]) * np.sin(t * rng.uniform(0.5, 1.5)) + rng.uniform(-0.3, 0.3) * t
+    return _laid_in(rng, np.stack([t, y], 1), rng.uniform(0.05, 0.2), d)
+
+
+def arms(rng: Rng, labels: np.ndarray, K: int, d: int) -> np.ndarray:
+    """The arms of a spiral galaxy."""
+    t = np.sqrt(rng.uniform(0.05, 1, len(labels)))
+    angle = 2 * np.pi * labels / K + rng.uniform(0.5, 2.5) * np.pi * t
+    return _laid_in(rng, 3 * t[:, None] * np.stack([np.cos(angle), np.sin(angle)], 1), rng.uniform(0.04, 0.12), d)
+
+
+def crossing(rng: Rng, labels: np.ndarray, K: int, d: int) -> np.ndarray:
+    """Lines through nearly one point, in several directions."""
+    lines, offsets = directions(rng, K, d), 0.3 * gaussian(rng, K, d)
+    along = rng.uniform(-1, 1, (len(labels), 1)) * rng.uniform(1.5, 4)
+    return lines[labels] * along + offsets[labels] + rng.uniform(0.03, 0.12) * gaussian(rng, len(labels), d)
+
+
+def core_and_halo(rng: Rng, labels: np.ndarray, K: int, d: int) -> np.ndarray:
+    """Tight clusters, and a wide cloud that lies over all of them."""
+    wide = labels == 0
+    centres = rng.uniform(-1, 1, (K, d)) * 4
+    points = centres[labels] + rng.uniform(0.1, 0.4) * gaussian(rng, len(labels), d)
+    points[wide] = draw_shape(rng, gaussian, int(wide.sum()), d) * rng.uniform(2.5, 4)
+    return points
+
+
+# Each scene with how often it is drawn, in parts.
+SCENES = {nested: 25, moons: 25, stripes: 20, arms: 10, crossing: 10, core_and_halo: 10}
+
+
+def any_scene(rng: Rng, labels: np.ndarray, K: int, d: int) -> np.ndarray:
+    """Points (n, d) of a scene drawn from the list."""
+    parts = np.array(list(SCENES.values()), dtype=float)
+    scene = list(SCENES)[int(rng.choice(len(parts), p=parts / parts.sum()))]
+    return scene(rng, labels, K, d)
+
+
+def _laid_in(rng: Rng, plane: np.ndarray, noise: float, d: int) -> np.ndarray:
+    blurred = plane + noise * gaussian(rng, len(plane), 2)
+    across = noise * rng.uniform(0.3, 1) * gaussian(rng, len(plane), d - 2)
+    return np.concatenate([blurred, across], 1) @ rotation(rng, d)

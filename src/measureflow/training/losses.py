@@ -1,0 +1,62 @@
+"""What training minimises."""
+
+from __future__ import annotations
+
+from torch import Tensor
+from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
+
+from measureflow.measures.decibels import LEAST_SNR_DB, from_decibels, to_decibels
+from measureflow.measures.priors import Mixtures
+from measureflow.measures.shapes import LabelledSets
+from measureflow.measures.transport import wasserstein2
+from measureflow.models.any_shape import Together
+
+FAIR_GUESS_DB = 3.0
+NOISE_SHARE = 0.02  # of the noise in the loss: enough to learn it, too little to be felt by the tokens
+
+
+def mixing_w2(tokens: Tensor, mixtures: Mixtures) -> Tensor:
+    r"""Exact :math:`W_2^2` between output tokens, 1/n each, and the true mixing measure, (B,) [Zimin 2025, D.3]."""
+    return wasserstein2(tokens, mixtures.mixing).cost
+
+
+def snr_scaled_w2(tokens: Tensor, mixtures: Mixtures) -> Tensor:
+    r"""The mean over the batch of :math:`\mathrm{SNR} \cdot W_2^2 / d`; dividing by d makes dimensions count alike.
+
+    The paper's loss is d times this, which at its fixed d = 2 has the same minimiser.
+    """
+    return _snr_scaled(tokens, mixtures).mean()
+
+
+def _snr_scaled(tokens: Tensor, mixtures: Mixtures) -> Tensor:
+    snr = from_decibels(mixtures.snr_db.clamp_min(LEAST_SNR_DB))
+    return snr * mixing_w2(tokens, mixtures) / tokens.shape[-1]
+
+
+def guessed_snr_loss(tokens: Tensor, noise: Tensor, assumed_snr_db: Tensor, mixtures: Mixtures) -> Tensor:
+    r"""What a model that is told a guess of the SNR learns from: its tokens where the guess is fair, its noise always.
+
+    The noise is judged as a Gaussian with the stated mean and standard error; a guess that is off by more than
+    ``FAIR_GUESS_DB`` asks for tokens nobody could find, and for these only the noise counts.
+    """
+    variance = mixtures.points.var(1, unbiased=False).mean(-1)
+    told = to_decibels(variance / (1 + from_decibels(assumed_snr_db)))
+    excess, error = noise.unbind(-1)
+    surprise = ((to_decibels(mixtures.noise_variance) - told - excess) / error).square() / 2 + error.log()
+    fair = (assumed_snr_db - mixtures.snr_db.clamp_min(LEAST_SNR_DB)).abs() <= FAIR_GUESS_DB
+    return (fair * _snr_scaled(tokens, mixtures)).mean() + NOISE_SHARE * surprise.mean()
+
+
+def together_loss(said: Together, sets: LabelledSets) -> Tensor:
+    """What a model that says who belongs with whom learns from: pairs, and a little of noise and number of clusters.
+
+    Cross entropy over the pairs of each set, rows that belong to nothing left out; each set counts alike.
+    """
+    member = sets.labels >= 0
+    pairs = (member[:, :, None] & member[:, None, :]).tril(-1)
+    same = (sets.labels[:, :, None] == sets.labels[:, None, :]).to(said.logits)
+    entropy = binary_cross_entropy_with_logits(said.logits, same, reduction="none") * pairs
+    between = (entropy.sum((1, 2)) / pairs.sum((1, 2)).clamp_min(1)).mean()
+    noise = binary_cross_entropy_with_logits(said.noise, (~member).to(said.noise))
+    count = cross_entropy(said.n_clusters, sets.n_clusters.clamp(1, said.n_clusters.shape[-1]) - 1)
+    return between + 0.1 * noise + 0.03 * count
