@@ -44,7 +44,8 @@ class PairTree:
         room = (within + expected) / 2 - chance
         scores = np.where(room > 1e-9 * total, (agreeing - chance) / np.maximum(room, 1e-12 * total), 0.0)
         scores[-1] = 0.0
-        return cls(merges, np.append(scores[::-1], 0.0))
+        alone = float(expected <= 1e-9 * total)  # nobody belongs with anybody
+        return cls(merges, np.append(scores[::-1], alone))
 
     def labels(self, n_clusters: int) -> np.ndarray:
         """Labels (n,) of that many clusters, numbered by their first rows."""
@@ -72,4 +73,4 @@ def best_cut(P: np.ndarray, p_one: float, tree: PairTree | None = None) -> int:
     several = np.clip((P - p_one) / max(1 - p_one, 1e-9), 0.0, 1.0)
     scores = (tree or PairTree.of(several)).scores
     best = 2 + int(np.argmax(scores[1:]))
-    return 1 if p_one >= (1 - p_one) * scores[best - 1] else best
+    return 1 if p_one > (1 - p_one) * scores[best - 1] else best

@@ -1,0 +1,217 @@
+"""The prior of clusters of many shapes: each member of its lists is what it says it is."""
+
+import numpy as np
+import pytest
+from scipy.stats import kurtosis, skew
+
+from measureflow.measures.shapes import COLUMN_EFFECTS, PLACEMENTS, SCENES, SHAPES, ShapePrior, catalogue, columns
+from measureflow.measures.shapes.catalogue import draw_shape
+from measureflow.measures.shapes.placement import moved_apart
+
+
+def rng(seed=0):
+    return np.random.default_rng(seed)
+
+
+def radii(shape, n=4000, d=3, seed=0):
+    return np.linalg.norm(draw_shape(rng(seed), shape, n, d), axis=1)
+
+
+# ---- shapes
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=lambda s: s.__name__)
+@pytest.mark.parametrize("d", [1, 2, 7])
+def test_every_shape_has_the_common_size_and_centre(shape, d):
+    X = draw_shape(rng(), shape, 500, d)
+    assert X.shape == (500, d)
+    assert np.isfinite(X).all()
+    assert np.median(np.linalg.norm(X, axis=1)) == pytest.approx(np.sqrt(d))
+    np.testing.assert_allclose(np.median(X, 0), 0, atol=1e-9)
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=lambda s: s.__name__)
+def test_one_point_of_every_shape(shape):
+    assert np.isfinite(draw_shape(rng(), shape, 1, 2)).all()
+
+
+@pytest.mark.parametrize("shape", [catalogue.student, catalogue.laplace, catalogue.hub], ids=lambda s: s.__name__)
+def test_tails_are_heavier_than_normal(shape):
+    assert kurtosis(draw_shape(rng(1), shape, 4000, 3).ravel()) > 1
+
+
+@pytest.mark.parametrize("shape", [catalogue.ball, catalogue.box], ids=lambda s: s.__name__)
+def test_bounded_shapes_end(shape):
+    r = radii(shape)
+    assert r.max() < 2.2 * np.median(r)
+
+
+def test_skewed_columns_lean():
+    assert np.abs(skew(draw_shape(rng(), catalogue.skewed, 4000, 3))).min() > 0.5
+
+
+def test_a_shell_is_hollow():
+    r = radii(catalogue.shell)
+    assert r.min() > 0.2 * np.median(r)
+
+
+def test_shares_are_parts_of_a_whole():
+    """The last part is one minus the others, so the columns lean against one another."""
+    X = catalogue.shares(rng(), 3000, 4)
+    assert np.corrcoef(X.T)[~np.eye(4, dtype=bool)].mean() < 0
+
+
+def test_a_flat_cloud_has_few_dimensions():
+    values = np.linalg.svd(draw_shape(rng(), catalogue.flat, 2000, 10), compute_uv=False)
+    assert values[0] > 5 * values[-1]
+
+
+def test_counts_take_few_values():
+    X = catalogue.counts(rng(), 3000, 3)
+    assert max(len(np.unique(column)) for column in X.T) < 60
+
+
+def test_a_bent_cloud_is_not_an_ellipsoid():
+    """Whitened, a normal cloud of 2000 rows has squared radii whose kurtosis is near that of chi-square; most bent ones
+    are farther off than any of a dozen normal clouds."""
+
+    def oddness(shape, seed):
+        X = draw_shape(rng(seed), shape, 2000, 3)
+        Z = (X - X.mean(0)) @ np.linalg.inv(np.linalg.cholesky(np.cov(X.T))).T
+        return np.abs(kurtosis(Z)).max() + np.abs(skew(Z)).max()
+
+    normal = max(oddness(catalogue.gaussian, seed) for seed in range(12))
+    assert sum(oddness(catalogue.bent, seed) > normal for seed in range(12)) >= 9
+
+
+@pytest.mark.parametrize("name", ["arc", "ring", "spiral", "wave", "parabola", "segment"])
+def test_threads_are_thin(name):
+    """A disc around a point of a thread with a third of the reach holds far less than the area of the plane it covers."""
+    X = draw_shape(rng(), getattr(catalogue, name), 1500, 2)
+    cells = {tuple(cell) for cell in np.floor(X / 0.25).astype(int)}
+    low, high = X.min(0), X.max(0)
+    assert len(cells) < 0.75 * np.prod(np.ceil((high - low) / 0.25))
+
+
+# ---- placement
+
+
+@pytest.mark.parametrize("rule", PLACEMENTS, ids=lambda r: r.__name__)
+@pytest.mark.parametrize("d", [1, 2, 9])
+def test_every_placement_gives_distinct_centres(rule, d):
+    centres = rule(rng(), 7, d)
+    assert centres.shape == (7, d)
+    gaps = np.linalg.norm(centres[:, None] - centres[None], axis=-1) + np.eye(7)
+    assert gaps.min() > 0
+
+
+@pytest.mark.parametrize("overlap", [0.02, 0.1])
+@pytest.mark.parametrize("d", [2, 20])
+def test_the_overlap_drawn_is_the_overlap_met(overlap, d):
+    """Equal round clusters: the share of rows nearer to another centre is what was asked for."""
+    random, K, n = rng(3), 4, 4000
+    labels = random.integers(K, size=n)
+    points = random.standard_normal((n, d))
+    centres = moved_apart(points, labels, PLACEMENTS_BY_NAME["scattered"](random, K, d), overlap)
+    X = points + centres[labels]
+    nearest = np.linalg.norm(X[:, None] - centres, axis=-1).argmin(1)
+    assert np.mean(nearest != labels) == pytest.approx(overlap, rel=0.15)
+
+
+PLACEMENTS_BY_NAME = {rule.__name__: rule for rule in PLACEMENTS}
+
+
+# ---- scenes
+
+
+@pytest.mark.parametrize("scene", SCENES, ids=lambda s: s.__name__)
+@pytest.mark.parametrize("d", [2, 5])
+def test_every_scene_fills_every_row(scene, d):
+    labels = rng(1).integers(3, size=300)
+    X = scene(rng(), labels, 3, d)
+    assert X.shape == (300, d)
+    assert np.isfinite(X).all()
+
+
+def test_nested_shells_share_their_centre():
+    labels = np.arange(900) % 3
+    X = SCENES_BY_NAME["nested"](rng(), labels, 3, 2)
+    means = np.stack([X[labels == k].mean(0) for k in range(3)])
+    reach = np.linalg.norm(X, axis=1)
+    assert np.linalg.norm(means, axis=1).max() < 0.3
+    assert reach[labels == 2].min() > reach[labels == 1].max() - 0.5
+
+
+SCENES_BY_NAME = {scene.__name__: scene for scene in SCENES}
+
+
+# ---- columns
+
+
+@pytest.mark.parametrize("effect", COLUMN_EFFECTS, ids=lambda e: e.__name__)
+def test_every_effect_keeps_the_shape_and_changes_the_points(effect):
+    labels = rng(1).integers(3, size=200)
+    X = rng(2).standard_normal((200, 6)) + 4 * labels[:, None]
+    Y = effect(rng(), X.copy(), labels)
+    assert Y.shape == X.shape
+    assert np.isfinite(Y).all()
+    assert not np.array_equal(X, Y)
+
+
+def test_irrelevant_columns_say_nothing_about_the_clusters():
+    labels = np.repeat([0, 1], 500)
+    X = rng(2).standard_normal((1000, 6)) + 6 * labels[:, None]
+    Y = columns.irrelevant(rng(), X, labels)
+    told = np.abs(Y[labels == 0].mean(0) - Y[labels == 1].mean(0)) / Y.std(0)
+    assert (told < 0.2).any()
+    assert (told > 1).any()
+
+
+def test_rounded_columns_have_few_values():
+    X = columns.rounded(rng(), rng(1).standard_normal((2000, 6)), np.zeros(2000, int))
+    assert min(len(np.unique(column)) for column in X.T) < 120
+
+
+def test_copied_rows_stay_in_their_cluster():
+    labels = np.repeat([0, 1], 100)
+    X = rng(1).standard_normal((200, 2)) + 100 * labels[:, None]
+    Y = columns.copied_rows(rng(4), X.copy(), labels)
+    assert len(np.unique(Y, axis=0)) < 200
+    assert ((Y[:, 0] > 50) == (labels == 1)).all()
+
+
+# ---- whole sets
+
+
+def test_sets_are_centred_and_of_unit_size():
+    sets = ShapePrior().sample(20, 150, rng())
+    X = sets.points.double().numpy()
+    np.testing.assert_allclose(X.mean(1), 0, atol=0.1)  # clipping at fifty may move it
+    assert np.isfinite(X).all()
+    assert np.abs(X).max() <= 50
+
+
+def test_the_same_seed_gives_the_same_sets():
+    one, two, other = (ShapePrior().sample(3, 80, rng(seed), d=3) for seed in (5, 5, 6))
+    assert (one.points == two.points).all()
+    assert (one.labels == two.labels).all()
+    assert not (one.points == other.points).all()
+
+
+def test_numbers_of_clusters_range_from_one_to_many():
+    numbers = np.concatenate([ShapePrior().sample(1, 700, rng(seed), d=2).n_clusters.numpy() for seed in range(150)])
+    assert (numbers == 1).mean() > 0.04
+    assert numbers.max() > 25
+    assert numbers.max() <= 60
+
+
+def test_some_rows_belong_to_nothing():
+    shares = [float((ShapePrior().sample(1, 200, rng(seed), d=2).labels < 0).float().mean()) for seed in range(100)]
+    assert 0.15 < np.mean(np.array(shares) > 0) < 0.45
+    assert max(shares) <= 0.1
+
+
+@pytest.mark.parametrize(("batch", "n", "word"), [(0, 10, "batch"), (1, 1, "n at least 2")])
+def test_impossible_sizes_are_named(batch, n, word):
+    with pytest.raises(ValueError, match=word):
+        ShapePrior().sample(batch, n, rng())

@@ -1,0 +1,151 @@
+"""The any-shape flow: who belongs with whom does not depend on names, axes, units or the order of the rows."""
+
+import numpy as np
+import pytest
+import torch
+
+from measureflow.measures.shapes import LabelledSets, ShapePrior
+from measureflow.models import AnyShapeConfig, AnyShapeFlow
+from measureflow.models.shape_features import first_colours, local_facts, on_sphere, squared_distances
+from measureflow.training.losses import together_loss
+
+SMALL = AnyShapeConfig(n_near=2, n_features=16, n_colours=8, n_messages=4, n_keys=4, hidden=16, n_layers=3)
+
+
+def stirred(config=SMALL, seed=0) -> AnyShapeFlow:
+    """A model whose weights are all away from their first values."""
+    torch.manual_seed(seed)
+    model = AnyShapeFlow(config).double().eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(0.05 * torch.randn_like(parameter))
+    return model
+
+
+def data(d, n=40, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    centres = 3 * torch.randn(3, d, generator=generator)
+    return (centres[torch.arange(n) % 3] + torch.randn(n, d, generator=generator)).double()[None]
+
+
+@pytest.fixture(scope="module")
+def model():
+    return stirred()
+
+
+@pytest.mark.parametrize("d", [1, 2, 7])
+def test_rotating_shifting_and_scaling_change_nothing(model, d):
+    X = data(d)
+    Q = torch.linalg.qr(torch.randn(d, d, generator=torch.Generator().manual_seed(1)).double())[0]
+    with torch.no_grad():
+        here, there = model.together(X), model.together(5 * X @ Q + 11)
+    for a, b in zip(here[:3], there[:3], strict=True):
+        torch.testing.assert_close(a, b, rtol=0, atol=1e-6)  # rounding through a few sharp softmaxes
+
+
+@pytest.mark.parametrize("d", [1, 3])
+def test_permuting_the_rows_permutes_the_answer(model, d):
+    X, order = data(d), torch.randperm(40, generator=torch.Generator().manual_seed(2))
+    with torch.no_grad():
+        here, there = model(X), model(X[:, order])
+    torch.testing.assert_close(here[:, order][:, :, order], there, rtol=0, atol=1e-6)
+
+
+def test_sets_of_a_batch_do_not_see_each_other(model):
+    X = torch.cat([data(2, seed=s) for s in range(3)])
+    with torch.no_grad():
+        together, alone = model(X), torch.cat([model(x[None]) for x in X])
+    torch.testing.assert_close(together, alone, rtol=0, atol=1e-9)
+
+
+def test_probabilities_are_symmetric_and_between_zero_and_one(model):
+    with torch.no_grad():
+        P = model(data(2))
+    torch.testing.assert_close(P, P.mT, rtol=0, atol=1e-12)
+    assert ((P >= 0) & (P <= 1)).all()
+
+
+def test_colours_stay_on_the_sphere_and_sum_to_nothing(model):
+    with torch.no_grad():
+        for tokens in model.together(data(3)).path:
+            c = tokens.colour
+            assert c.norm(dim=-1).max() <= 1
+            torch.testing.assert_close(on_sphere(c), c, rtol=0.3, atol=0.3)
+
+
+@pytest.mark.parametrize("points", [torch.zeros(1, 5, 2), torch.ones(1, 2, 1), data(2).repeat_interleave(3, 1)])
+def test_rows_that_repeat_are_answered(model, points):
+    with torch.no_grad():
+        said = model.together(points.double())
+    assert all(torch.isfinite(part).all() for part in said[:3])
+
+
+@pytest.mark.parametrize("shape", [(5, 2), (1, 1, 2), (1, 5, 0)])
+def test_wrong_shapes_are_named(model, shape):
+    with pytest.raises(ValueError, match="points must have shape"):
+        model(torch.zeros(shape).double())
+
+
+def test_what_is_not_finite_is_named(model):
+    with pytest.raises(ValueError, match="points"):
+        model(torch.full((1, 4, 2), torch.nan).double())
+
+
+def test_distances_are_those_of_the_definition():
+    X = data(4)
+    torch.testing.assert_close(squared_distances(X)[0], torch.cdist(X, X)[0] ** 2, rtol=1e-9, atol=1e-9)
+
+
+def test_local_facts_of_evenly_spaced_rows_by_hand():
+    """A hundred rows on a line, one apart: the nearest one in a hundred is the next row."""
+    x = torch.arange(100.0).double()[None, :, None]
+    x = (x - x.mean()) / x.std(unbiased=False)
+    step = x[0, 1, 0] - x[0, 0, 0]
+    facts, log_scale, gaps = local_facts(x)
+    assert facts.shape == (1, 100, 16)
+    assert gaps[0, 3, 5] == pytest.approx(float(4 * step**2))
+    assert log_scale[0, 50, 0].exp() == pytest.approx(float(4 * step), rel=0.05)  # eight of a hundred: four to each side
+
+
+def test_landmarks_are_spread_over_far_groups():
+    """Eight tight groups, eight landmarks: every group has a colour of its own."""
+    centres = 50 * torch.eye(8).double()
+    X = (centres.repeat_interleave(10, 0) + torch.randn(80, 8, generator=torch.Generator().manual_seed(0)))[None]
+    _, log_scale, gaps = local_facts(X)
+    colours = first_colours(gaps, log_scale, 8)[0]
+    groups = torch.stack([colours[10 * k : 10 * k + 10].mean(0) for k in range(8)])
+    cosines = torch.nn.functional.normalize(groups) @ torch.nn.functional.normalize(groups).T
+    assert (cosines - torch.eye(8)).max() < 0.2
+
+
+def test_tight_clusters_do_not_blow_the_gradient_up():
+    torch.manual_seed(0)
+    model = AnyShapeFlow()
+    labels = torch.arange(120)[None] % 6
+    generator = torch.Generator().manual_seed(3)
+    X = 3 * torch.randn(6, 2, generator=generator)[labels] + 1e-3 * torch.randn(1, 120, 2, generator=generator)
+    together_loss(model.together(X), LabelledSets(X, labels)).backward()
+    norm = torch.linalg.vector_norm(torch.stack([p.grad.norm() for p in model.parameters() if p.grad is not None]))
+    assert norm < 100
+
+
+def test_the_loss_leaves_rows_out_that_belong_to_nothing():
+    sets = ShapePrior().sample(1, 60, np.random.default_rng(0), d=2)
+    labels = sets.labels.clone()
+    labels[0, :10] = -1
+    torch.manual_seed(0)
+    said = AnyShapeFlow(SMALL).together(sets.points)
+    wrong = said.logits.clone()
+    wrong[0, :10], wrong[0, :, :10] = 99.0, 99.0
+    marked = LabelledSets(sets.points, labels)
+    torch.testing.assert_close(together_loss(said, marked), together_loss(said._replace(logits=wrong), marked))
+
+
+def test_perfect_answers_have_no_loss_between_pairs():
+    labels = torch.tensor([[0, 0, 1, 1, 1]])
+    same = (labels[:, :, None] == labels[:, None, :]).float()
+    said = AnyShapeFlow(SMALL).together(torch.randn(1, 5, 2))
+    counts = torch.full((1, 60), -99.0)
+    counts[0, 1] = 99.0
+    sure = said._replace(logits=200 * same - 100, noise=torch.full((1, 5), -99.0), n_clusters=counts)
+    assert together_loss(sure, LabelledSets(torch.zeros(1, 5, 2), labels)) < 1e-6
