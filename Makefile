@@ -121,6 +121,7 @@ OLDEST := .venv-oldest
 test-oldest: $(OLDEST)/.ready-$(TORCH)  ## run the tests with the oldest packages that pyproject.toml allows; TORCH=2.6.0 for the oldest torch too
 	@$(TEST_ENV) $(OLDEST)/bin/python -m pytest $(PYTEST_ARGS)
 
+$(OLDEST)/.ready-$(TORCH): PYTHON = python3.11
 $(OLDEST)/.ready-$(TORCH): pyproject.toml requirements-oldest.lock
 	@rm -f $(OLDEST)/.ready-*
 	$(call install,$(OLDEST),requirements-oldest.lock,torch==$(TORCH))
