@@ -25,7 +25,7 @@ help:  ## say what each target does
 
 setup: $(STAMP)  ## build .venv from requirements.lock (the other targets do this by themselves)
 
-# $(call install,ENVIRONMENT,LOCK,TORCH): all but torch must have the lock's hashes. torch comes after it, by version alone:
+# $(call install,ENVIRONMENT,LOCK,TORCH): all but torch must have the lock's hashes. torch comes after them, by version alone:
 # a CPU-only build has the same version and another hash, and only the registry's Linux build wants the CUDA packages.
 define install
 @$(or $(PYTHON),false) $(IN_RANGE) 2> /dev/null || { echo "measureflow needs Python 3.11 to 3.14;" \
@@ -103,7 +103,7 @@ web-test: setup  ## drive the page in a headless Chromium; screenshots go to out
 	@npm --prefix web install --no-save --no-audit --no-fund --loglevel=error
 	@node tests/browser/run.mjs
 
-# Only what the registry says of its files is read: nothing is downloaded, built or installed.
+# uv reads metadata alone to resolve: it builds and installs nothing.
 LOCK := $(BIN)/uv pip compile --quiet --no-build --generate-hashes --custom-compile-command "make lock" --python-version 3.11
 
 lock: setup  ## work out both locks again from pyproject.toml and the .in files (LOCK_ARGS=--upgrade for newer versions)

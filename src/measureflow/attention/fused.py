@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from numpy import broadcast_shapes  # torch's own takes a hundred times as long, and imports sympy to begin with
 from torch import Tensor
@@ -10,7 +12,7 @@ from torch.nn.functional import pad, scaled_dot_product_attention
 Columns = Tensor | tuple[Tensor, ...]
 
 
-def _private(name: str, arguments: str):
+def _private(name: str, arguments: str) -> Any:
     """An operator that torch keeps to itself, or None where this torch has none of this name and these arguments."""
     operator = getattr(torch.ops.aten, name, None)
     if operator is None or [argument.name for argument in operator.default._schema.arguments] != arguments.split():
