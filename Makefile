@@ -1,12 +1,15 @@
-# Every target sets itself up: `make test` in a fresh clone needs only Python 3.11, make and the package registry.
+# Every target sets itself up: `make test` in a fresh clone needs only Python 3.11 to 3.14, make and the package registry.
 
-PYTHON ?= $(shell command -v python3.11 || command -v python3)
+# The first Python that runs and that the lock is for (a name on the path need not run: pyenv's may be empty).
+IN_RANGE := -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 15))'
+PYTHON ?= $(shell for name in python3.11 python3.12 python3.13 python3.14 python3; do \
+  $$name $(IN_RANGE) 2> /dev/null && echo $$name && break; done)
 BIN := .venv/bin
 STAMP := .venv/.measureflow-ready
 
 # More words for pip when it fetches torch, e.g. TORCH_PIP_ARGS="--find-links wheels" for a CPU-only build.
 TORCH_PIP_ARGS ?=
-PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check
+PIP := python -m pip install -qq --disable-pip-version-check
 
 # SCIPY_ARRAY_API lets scikit-learn run all of its estimator checks. Two pytest workers share the cores: one BLAS thread each, and a numba pool a test may still use two of.
 TEST_ENV := SCIPY_ARRAY_API=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 NUMBA_NUM_THREADS=2 MPLBACKEND=Agg
@@ -14,23 +17,30 @@ PYTEST_ARGS ?= -n 2
 BENCH ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint format bench scoreboard chaos fuzz docs gallery wheel-test web web-test lock clean
+.PHONY: help setup demo test lint format bench scoreboard chaos fuzz docs gallery wheel-test web web-test lock lock-check test-oldest clean
 
 help:  ## say what each target does
 	@echo "measureflow: type 'make' and one of"
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
 
 setup: $(STAMP)  ## build .venv from requirements.lock (the other targets do this by themselves)
 
-# torch comes after the lock, so that what it asks for is already there, pinned and hashed.
+# $(call install,ENVIRONMENT,LOCK,TORCH): all but torch must have the lock's hashes. torch comes after them, by version alone:
+# a CPU-only build has the same version and another hash, and only the registry's Linux build wants the CUDA packages.
+define install
+@$(or $(PYTHON),false) $(IN_RANGE) 2> /dev/null || { echo "measureflow needs Python 3.11 to 3.14;" \
+  "$(or $(PYTHON),what is on the path) is none of them. Say where one is: make setup PYTHON=/path/to/python3.12"; exit 1; }
+@test -x $(1)/bin/python || { echo "Making $(1)"; $(PYTHON) -m venv $(1); }
+@echo "Installing what $(2) pins (a few minutes the first time)"
+@awk '/^[^ ]/ {torch = /^(torch|triton|nvidia-|cuda-)/} !torch' $(2) > $(1)/hashed.txt
+@sed -n 's/^\([a-z].*\) \\$$/\1/p' $(2) > $(1)/pins.txt
+@$(1)/bin/$(PIP) --require-hashes --no-deps -r $(1)/hashed.txt
+@$(1)/bin/$(PIP) $(TORCH_PIP_ARGS) $(3)
+endef
+
 $(STAMP): pyproject.toml requirements.lock
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' \
-	  || { echo "The lock is for Python 3.11; say where it is: make setup PYTHON=/path/to/python3.11"; exit 1; }
-	@test -x $(BIN)/python || { echo "Making .venv"; $(PYTHON) -m venv .venv; }
-	@echo "Installing the pinned packages (a few minutes the first time)"
-	@$(PIP) --require-hashes --no-deps -r requirements.lock
-	@$(PIP) $(TORCH_PIP_ARGS) torch==2.13.0
-	@$(PIP) --no-deps --no-build-isolation --editable .
+	$(call install,.venv,requirements.lock,--constraint .venv/pins.txt torch)
+	@$(BIN)/$(PIP) --no-deps --no-build-isolation --editable .
 	@touch $@
 
 demo: setup  ## cluster a bundled data set, and write a one-page report
@@ -74,8 +84,13 @@ gallery: demo  ## make every table and figure of the four papers again at size t
 	  MPLBACKEND=Agg $(BIN)/measureflow reproduce $$paper --size tiny --out out/gallery || exit 1; done
 	@MPLBACKEND=Agg $(BIN)/python docs/make_papers.py out/gallery
 
-wheel-test: setup  ## build wheel and sdist, install the wheel into a clean environment, and try what ships
-	@PYTHON=$(abspath $(BIN)/python) TORCH_PIP_ARGS="$(TORCH_PIP_ARGS)" sh tests/wheel/run.sh
+wheel-test: setup build/wheel-venv/.ready  ## build wheel and sdist, install the wheel into a clean environment, and try what ships
+	@PYTHON=$(abspath $(BIN)/python) sh tests/wheel/run.sh
+
+build/wheel-venv/.ready: requirements.lock
+	@rm -rf build/wheel-venv && mkdir -p build
+	$(call install,build/wheel-venv,requirements.lock,--constraint build/wheel-venv/pins.txt torch)
+	@touch $@
 
 # Versions are exact in package.json and its lock; `npm ci` would ask the lock for packages of other platforms too.
 # Node.js is needed here only: what these two make is committed in src/measureflow/explorer/static.
@@ -88,13 +103,30 @@ web-test: setup  ## drive the page in a headless Chromium; screenshots go to out
 	@npm --prefix web install --no-save --no-audit --no-fund --loglevel=error
 	@node tests/browser/run.mjs
 
-# torch's own accelerator packages are stripped with it; pip-compile's closing warning is about the two left out on purpose.
-lock: setup  ## work out requirements.lock again from requirements.in (LOCK_ARGS=--upgrade for newer versions)
-	@CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/pip-compile --quiet --generate-hashes --strip-extras \
-	  --no-emit-index-url --no-emit-find-links --no-emit-trusted-host --no-emit-options \
-	  --unsafe-package torch --unsafe-package pip $(LOCK_ARGS) --output-file requirements.lock requirements.in
-	@awk '/^# WARNING/ {exit} /^[^ #]/ {skip = /^(torch==|triton|nvidia-|cuda-)/} NF && !skip' requirements.lock > requirements.lock.new
-	@mv requirements.lock.new requirements.lock
+# uv reads metadata alone to resolve: it builds and installs nothing.
+LOCK := $(BIN)/uv pip compile --quiet --no-build --generate-hashes --custom-compile-command "make lock" --python-version 3.11
+
+lock: setup  ## work out both locks again from pyproject.toml and the .in files (LOCK_ARGS=--upgrade for newer versions)
+	@$(LOCK) --universal $(LOCK_ARGS) --output-file requirements.lock requirements.in
+	@$(LOCK) --python-platform x86_64-manylinux_2_28 --resolution lowest-direct --all-extras $(LOCK_ARGS) \
+	  --output-file requirements-oldest.lock pyproject.toml requirements-oldest.in
+
+lock-check: setup  ## does requirements.lock resolve for every Python and platform? prints a table
+	@$(BIN)/python tests/lock/check.py
+
+# The registry's oldest torch for Linux brings gigabytes of CUDA packages, so the lock's torch stands in unless TORCH says otherwise.
+TORCH ?= $(shell sed -n 's/^torch==\([0-9.]*\).*/\1/p' requirements.lock)
+OLDEST := .venv-oldest
+
+test-oldest: $(OLDEST)/.ready-$(TORCH)  ## run the tests with the oldest packages that pyproject.toml allows; TORCH=2.6.0 for the oldest torch too
+	@$(TEST_ENV) $(OLDEST)/bin/python -m pytest $(PYTEST_ARGS)
+
+$(OLDEST)/.ready-$(TORCH): PYTHON = python3.11
+$(OLDEST)/.ready-$(TORCH): pyproject.toml requirements-oldest.lock
+	@rm -f $(OLDEST)/.ready-*
+	$(call install,$(OLDEST),requirements-oldest.lock,torch==$(TORCH))
+	@$(OLDEST)/bin/$(PIP) --no-deps --no-build-isolation --editable .
+	@touch $@
 
 clean:  ## remove what the other targets made, except .venv
 	@rm -rf build dist out docs/_build docs/gallery docs/sg_execution_times.rst .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -45,7 +45,8 @@ def test_doctor_finds_this_installation_well():
     assert report["ok"]
     assert result.exit_code == 0
     assert report["required"]["torch"]
-    assert report["optional"]["finufft"]
+    assert report["optional"]["dask"]
+    assert "dask" not in report["required"]
     assert set(report["threads"]) == {"cpus", "torch", "numba"}
 
 
@@ -72,6 +73,13 @@ def test_doctor_reports_a_missing_package_and_fails(monkeypatch):
     result = runner.invoke(cli.main, ["doctor", "--json"])
     assert result.exit_code == 1
     assert json.loads(result.stdout)["required"]["scipy"] is None
+
+
+def test_doctor_names_a_package_that_is_too_old(monkeypatch):
+    monkeypatch.setattr(doctor, "installed", lambda name: "1.0" if name == "scipy" else None)
+    ok, detail = doctor.versions()
+    assert not ok
+    assert detail == "scipy 1.0 is not >=1.11"
 
 
 def test_doctor_reports_weights_that_changed(monkeypatch):

@@ -7,22 +7,37 @@ import sys
 import tomllib
 from pathlib import Path
 
+import pytest
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+
 import measureflow
 from measureflow.data import load_faithful, load_penguins
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-LOCK = (ROOT / "requirements.lock").read_text()
-LEFT_OUT_OF_THE_LOCK = {"torch"}  # its builds share a version and differ in hash; the Makefile pins it
+MAKEFILE = (ROOT / "Makefile").read_text()
+LOCKS = {name: (ROOT / name).read_text() for name in ("requirements.lock", "requirements-oldest.lock")}
 
 
-def normalised(requirement: str) -> str:
-    name = re.match(r"[\w.-]+", requirement.strip()).group()
-    return re.sub(r"[-_.]+", "-", name).lower()
+def asked() -> list[Requirement]:
+    extras = PROJECT["optional-dependencies"].values()
+    return [Requirement(line) for line in (*PROJECT["dependencies"], *(line for extra in extras for line in extra))]
 
 
-def locked() -> set[str]:
-    return {normalised(line) for line in LOCK.splitlines() if re.match(r"[\w.-]+==", line)}
+def listed(name: str) -> list[Requirement]:
+    lines = (line.partition("#")[0].strip() for line in (ROOT / name).read_text().splitlines())
+    return [Requirement(line) for line in lines if line]
+
+
+def locked(name: str) -> dict[str, set[Version]]:
+    """The versions a lock pins, more than one where Pythons or platforms differ."""
+    pins: dict[str, set[Version]] = {}
+    for package, version in re.findall(r"^([\w.-]+)==([\w.!+-]+)", LOCKS[name], re.MULTILINE):
+        pins.setdefault(canonicalize_name(package), set()).add(Version(version))
+    return pins
 
 
 def test_importing_the_package_is_cheap():
@@ -41,25 +56,37 @@ def test_the_two_versions_agree():
     assert PROJECT["version"] == measureflow.__version__
 
 
-def test_the_lock_pins_every_direct_dependency():
-    extras = PROJECT["optional-dependencies"].values()
-    asked = [*PROJECT["dependencies"], *(line for extra in extras for line in extra)]
-    asked += [line for line in (ROOT / "requirements.in").read_text().splitlines() if line and line[0] != "#"]
-    assert {normalised(line) for line in asked} - locked() == LEFT_OUT_OF_THE_LOCK
+@pytest.mark.parametrize("lock", LOCKS)
+def test_a_lock_pins_every_direct_dependency_within_its_bounds(lock):
+    pins = locked(lock)
+    for requirement in (*asked(), *listed(lock.replace(".lock", ".in"))):
+        versions = pins[canonicalize_name(requirement.name)]
+        assert all(version in requirement.specifier for version in versions), requirement
 
 
-def test_torch_is_pinned_where_it_is_installed():
-    asked = re.search(r"^torch==(\S+)", (ROOT / "requirements.in").read_text(), re.MULTILINE).group(1)
-    assert f"torch=={asked}" in (ROOT / "Makefile").read_text()
+def test_the_oldest_lock_pins_the_lower_bounds_themselves():
+    """Down to the patch: a bound of 1.11 may be met by 1.11.1, where 1.11.0 was withdrawn."""
+    pins = locked("requirements-oldest.lock")
+    for requirement in asked():
+        (bound,) = (Version(part.version) for part in requirement.specifier)
+        (version,) = pins[canonicalize_name(requirement.name)]
+        assert (version.major, version.minor) == (bound.major, bound.minor), requirement
 
 
-def test_the_lock_names_no_host_and_no_accelerator_packages():
-    assert not re.search(r"://|--index-url|--find-links|--trusted-host", LOCK)
-    assert not any(name.startswith(("nvidia-", "cuda-", "triton")) for name in locked())
+def test_the_make_targets_and_the_metadata_name_the_same_pythons():
+    lowest, highest = re.search(r"\((\d, \d+)\) <= sys.version_info\[:2\] < \((\d, \d+)\)", MAKEFILE).groups()
+    said = SpecifierSet(f">={lowest.replace(', ', '.')},<{highest.replace(', ', '.')}")
+    assert said == SpecifierSet(PROJECT["requires-python"])
 
 
-def test_every_locked_package_carries_a_hash():
-    for block in re.split(r"\n(?=[\w.-]+==)", LOCK)[1:]:
+@pytest.mark.parametrize("lock", LOCKS)
+def test_a_lock_names_no_host(lock):
+    assert not re.search(r"://|--index-url|--find-links|--trusted-host", LOCKS[lock])
+
+
+@pytest.mark.parametrize("lock", LOCKS)
+def test_every_locked_package_carries_a_hash(lock):
+    for block in re.split(r"\n(?=[\w.-]+==)", LOCKS[lock])[1:]:
         assert "--hash=sha256:" in block, block.splitlines()[0]
 
 

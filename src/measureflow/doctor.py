@@ -6,10 +6,11 @@ import hashlib
 import json
 import os
 import platform
-import re
 from collections.abc import Callable
 from importlib import metadata
 from importlib.resources import files
+
+from packaging.requirements import Requirement
 
 from measureflow import __version__
 
@@ -35,11 +36,15 @@ def packages() -> tuple[dict[str, str | None], dict[str, str | None]]:
     """The versions of everything our own metadata asks for, required and optional; None where it is not installed."""
     required: dict[str, str | None] = {}
     optional: dict[str, str | None] = {}
-    for line in metadata.requires("measureflow") or []:
-        requirement, _, marker = line.partition(";")
-        name = re.split(r"[^\w.-]", requirement.strip(), maxsplit=1)[0]
-        (optional if "extra" in marker else required)[name] = installed(name)
+    for requirement in requirements():
+        always = requirement.marker is None or requirement.marker.evaluate({"extra": ""})
+        (required if always else optional)[requirement.name] = installed(requirement.name)
     return required, optional
+
+
+def requirements() -> list[Requirement]:
+    """What our own metadata asks for, extras included."""
+    return [Requirement(line) for line in metadata.requires("measureflow") or []]
 
 
 def installed(name: str) -> str | None:
@@ -85,6 +90,14 @@ def checksum(name: str) -> tuple[bool, str]:
     return told == found, f"{size}, SHA-256 {found[:12]}, expected {told[:12]}"
 
 
+def versions() -> tuple[bool, str]:
+    """Whether every package that is installed has a version that our metadata allows."""
+    found = [(wanted, installed(wanted.name)) for wanted in requirements()]
+    wrong = [(wanted, version) for wanted, version in found if version and not wanted.specifier.contains(version, True)]
+    detail = ", ".join(f"{wanted.name} {version} is not {wanted.specifier}" for wanted, version in wrong)
+    return not wrong, detail or "all within what pyproject.toml allows"
+
+
 def transport() -> tuple[bool, str]:
     """Move half the mass from 0 and half from 2 onto one atom at 1: the squared distance is exactly 1."""
     import torch
@@ -110,6 +123,7 @@ def clusters() -> tuple[bool, str]:
 
 
 PROBLEMS: tuple[tuple[str, Callable[[], tuple[bool, str]]], ...] = (
+    ("versions", versions),
     ("exact transport", transport),
     ("FlowMixture", clusters),
 )

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from measureflow.attention import Attention, Softmax, field
+from measureflow.attention import Attention, Softmax, field, fused
 from measureflow.attention.fused import softmax_means
 from measureflow.measures import Empirical
 from members import EXACT, NORMALISERS, RANDOM, ROW_BY_ROW, SCORES, SMOOTH
@@ -171,3 +171,29 @@ def test_fused_softmax_passes_gradients_through_means_and_log_density():
     means, log_density = softmax_means(q, k, v)
     torch.testing.assert_close(log_density, torch.logsumexp(q @ k.mT, -1), rtol=0, atol=1e-12)
     torch.testing.assert_close(means, torch.softmax(q @ k.mT, -1) @ v, rtol=0, atol=1e-12)
+
+
+def test_softmax_means_are_the_same_without_the_private_kernel(monkeypatch):
+    """A torch may not have the kernel, or have it with other arguments: then the mathematics runs as it is."""
+    inputs = [normal(2, 2, n, e, seed=e).requires_grad_() for n, e in ((5, 3), (7, 3), (7, 4))]
+
+    def values_and_gradients():
+        means, log_density = softmax_means(*inputs)
+        with torch.no_grad():
+            without_graph = softmax_means(*inputs)
+        loss = means.sin().sum() + log_density.square().sum()
+        return means, log_density, *without_graph, *torch.autograd.grad(loss, inputs)
+
+    usual = values_and_gradients()
+    monkeypatch.setattr(fused, "_forward", fused._private("_scaled_dot_product_flash_attention_for_cpu", "query key"))
+    assert fused._forward is None
+    torch.testing.assert_close(values_and_gradients(), usual, rtol=0, atol=1e-12)
+    monkeypatch.undo()
+    monkeypatch.setattr(fused, "_backward", fused._private("_no_such_operator", "query key"))
+    assert fused._backward is None
+    torch.testing.assert_close(values_and_gradients(), usual, rtol=0, atol=1e-12)
+
+
+def test_the_private_kernel_is_used_where_torch_has_it():
+    assert fused._forward is not None  # every torch from 2.6 to the one that the lock pins has it
+    assert fused._backward is not None

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Build wheel and sdist into dist/, install the wheel into build/wheel-venv with nothing of this folder in sight, try it.
+# Build wheel and sdist into dist/, install the wheel into the clean environment build/wheel-venv (made by the
+# Makefile) with nothing of this folder in sight, and try it.
 set -eu
 cd "$(dirname "$0")/../.."
 venv=build/wheel-venv
@@ -11,16 +12,6 @@ echo "Building wheel and sdist"
 
 "$PYTHON" tests/wheel/contents.py dist
 
-stamp=$(cat requirements.lock | cksum | cut -d' ' -f1)
-if [ ! -e "$venv/.packages-$stamp" ]; then
-  echo "Making a clean environment in $venv (a few minutes the first time)"
-  rm -rf "$venv"
-  "$PYTHON" -m venv "$venv"
-  pip="$venv/bin/python -m pip install -qq --disable-pip-version-check"
-  $pip --require-hashes --no-deps -r requirements.lock
-  $pip ${TORCH_PIP_ARGS:-} torch==2.13.0
-  touch "$venv/.packages-$stamp"
-fi
 "$venv/bin/python" -m pip install -qq --disable-pip-version-check --no-deps --force-reinstall dist/*.whl
 
 echo "Trying what was installed"

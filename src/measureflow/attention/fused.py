@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from numpy import broadcast_shapes  # torch's own takes a hundred times as long, and imports sympy to begin with
 from torch import Tensor
@@ -9,8 +11,22 @@ from torch.nn.functional import pad, scaled_dot_product_attention
 
 Columns = Tensor | tuple[Tensor, ...]
 
-_forward = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
-_backward = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward
+
+def _private(name: str, arguments: str) -> Any:
+    """An operator that torch keeps to itself, or None where this torch has none of this name and these arguments."""
+    operator = getattr(torch.ops.aten, name, None)
+    if operator is None or [argument.name for argument in operator.default._schema.arguments] != arguments.split():
+        return None
+    return operator
+
+
+_forward = _private(
+    "_scaled_dot_product_flash_attention_for_cpu", "query key value dropout_p is_causal attn_mask scale"
+)
+_backward = _private(
+    "_scaled_dot_product_flash_attention_for_cpu_backward",
+    "grad_out query key value out logsumexp dropout_p is_causal attn_mask scale",
+)
 
 
 def fused_softmax(q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None, gamma: float) -> Tensor:
@@ -49,8 +65,8 @@ def softmax_means(q: Columns, k: Columns, v: Columns, mask: Tensor | None = None
 
     Shapes (B, heads, n, e), (B, heads, m, e), (B, heads, m, w) give (B, heads, n, w) and (B, heads, n); each is one
     tensor or several side by side. A mask (n, m) is added to the scores. The fused kernel of the processor keeps no
-    matrix of its own, and gradients flow through both results; elsewhere, and where the graph is exported, the two
-    lines of mathematics run as they are.
+    matrix of its own, and gradients flow through both results; on other devices, in a torch without that kernel, and
+    where the graph is exported, the two lines of mathematics run as they are.
 
     >>> q, k, v = (torch.randn(1, 1, n, 3, generator=torch.Generator().manual_seed(n)) for n in (2, 5, 5))
     >>> means, log_density = softmax_means(q, k, v)
@@ -59,7 +75,7 @@ def softmax_means(q: Columns, k: Columns, v: Columns, mask: Tensor | None = None
     """
     q, k, v = ((part,) if isinstance(part, Tensor) else part for part in (q, k, v))
     traced = torch.jit.is_tracing() or torch.compiler.is_compiling()  # type: ignore[attr-defined]
-    if q[0].device.type != "cpu" or traced:
+    if q[0].device.type != "cpu" or traced or _forward is None or _backward is None:
         logits = torch.cat(q, -1) @ torch.cat(k, -1).mT
         if mask is not None:
             logits = logits + mask
