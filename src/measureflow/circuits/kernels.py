@@ -144,6 +144,15 @@ def extremes(X, start, stop, out):
 
 
 @njit(nogil=True, cache=True)
+def total(X, w, start, stop, out):
+    """Add w x over rows start:stop to out (d,)."""
+    for i in range(start, stop):
+        weight = w[i] if w.shape[0] else 1.0
+        for t in range(X.shape[1]):
+            out[t] += weight * X[i, t]
+
+
+@njit(nogil=True, cache=True)
 def scatter(X, w, around, start, stop):
     """The sum of w |x - around|^2 over rows start:stop."""
     total = 0.0

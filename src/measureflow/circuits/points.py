@@ -69,9 +69,9 @@ class Points:
 
     def mean(self) -> np.ndarray:
         """The mean of the points by mass, in float64."""
-        if len(self.w):
-            return self.w @ self.X / self.w.sum()
-        return self.X.mean(0, dtype=np.float64)
+        parts = np.zeros((STRIPES, self.shape[1]))
+        self.each(lambda s, a, b: kernels.total(self.X, self.w, a, b, parts[s]))
+        return parts.sum(0) / (self.w.sum() if len(self.w) else self.shape[0])
 
     def variance(self) -> float:
         """The mean over the coordinates of the variance by mass."""
