@@ -47,22 +47,33 @@ def read_csv(path: Path) -> list[dict[str, str]]:
 # --- the scoreboard
 
 
-def benchmarks() -> list[dict]:
-    """The saved benchmark tables, by name of group."""
-    return [json.loads(path.read_text(encoding="utf-8")) for path in sorted(RESULTS.glob("*.json"))]
+PROCESSORS = ("AMD", "Intel")  # a column each, in this order, empty where nothing was run; others follow
+
+
+def processors() -> list[str]:
+    """The makes of processor that have a column: those above, and whatever else has results."""
+    found = {path.parent.name for path in RESULTS.glob("*/*.json")} - {"scaling"}
+    return [*PROCESSORS, *sorted(found - set(PROCESSORS))]
+
+
+def benchmarks(processor: str) -> dict[str, dict]:
+    """The tables saved on one make of processor, by name of group."""
+    paths = sorted((RESULTS / processor).glob("*.json"))
+    return {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in paths}
 
 
 def scoreboard() -> str:
-    groups = benchmarks()
+    groups = sorted({group for processor in processors() for group in benchmarks(processor)})
     parts = [
         "# Scoreboard",
         MADE,
-        "Every benchmark, against a peer timed in the same run with the same threads. *Ratio* is peer / ours, so above "
-        "one we are faster or smaller, unless the note says otherwise; *target* is what is promised. `make scoreboard` "
-        "measures all of it again and rewrites this page; `make scoreboard FROM=results` rewrites it from the saved "
-        "results.",
+        "Every benchmark, against a peer timed in the same run with the same threads, with a column for each make of "
+        "processor. There stands the *ratio* peer / ours, so above one we are faster or smaller, unless the note says "
+        "otherwise, and behind it ours and the peer's; a ratio in bold is below *target*, which is what is promised. A "
+        "dash says that the row was not run there. `make scoreboard` measures all of it again on this machine and "
+        "rewrites this page; `make scoreboard FROM=results` rewrites it from the saved results.",
         scoreboard_summary() + missed_targets(),
-        *(benchmark_section(group) for group in groups),
+        *map(benchmark_section, groups),
         "## Shipped models",
         "Squared W2 between the tokens and the true mixing measure on the test sets of Zimin 2025, E.1; the printed "
         "numbers are those of Table 1. Less is better. [Model cards](models.md) say more.",
@@ -71,27 +82,60 @@ def scoreboard() -> str:
     return "\n\n".join(parts) + "\n"
 
 
+def measured_rows(processor: str) -> list[dict]:
+    return [row for group in benchmarks(processor).values() for row in group["rows"]]
+
+
 def scoreboard_summary() -> str:
-    rows = [row for group in benchmarks() for row in group["rows"]]
+    return "\n".join(summary_of(processor) for processor in processors() if benchmarks(processor))
+
+
+def summary_of(processor: str) -> str:
+    rows = measured_rows(processor)
     promised = [row for row in rows if row["met"] is not None]
-    return f"{len(rows)} rows, {len(promised)} with a target, {sum(row['met'] for row in promised)} of those met."
+    met = sum(row["met"] for row in promised)
+    return f"{processor}: {len(rows)} rows, {len(promised)} with a target, {met} of those met."
 
 
 def missed_targets() -> str:
-    missed = [row for group in benchmarks() for row in group["rows"] if row["met"] is False]
-    return "".join(f"\n- below target: {row['name']}" for row in missed)
+    missed = [(name, row) for name in processors() for row in measured_rows(name) if row["met"] is False]
+    return "".join(f"\n- below target on {name}: {row['name']}" for name, row in missed)
 
 
-def benchmark_section(group: dict) -> str:
+def benchmark_section(name: str) -> str:
+    """One group of rows: what was run where, and a table with a column for each processor."""
+    groups = {processor: benchmarks(processor).get(name) for processor in processors()}
+    about = [f"- {processor}: {origin(group)}" for processor, group in groups.items() if group]
+    found: dict[str, dict[str, dict]] = {}  # row, processor: what was measured
+    for processor, group in groups.items():
+        for row in group["rows"] if group else []:
+            found.setdefault(row["name"], {})[processor] = row
+    rows = [
+        [what, number(first(row, "target")), *(ratio_cell(row.get(p)) for p in groups), first(row, "note")]
+        for what, row in found.items()
+    ]
+    return "\n\n".join([f"## {name}", "\n".join(about), table(["what", "target", *groups, "note"], rows)])
+
+
+def origin(group: dict) -> str:
+    """When, from which commit and on what a group was measured."""
     facts = group["machine"]
-    machine = f"{facts['cpu']}, {facts['cpus']} cores, {facts['torch_threads']} threads, {facts['system']}"
     commit = f"commit {group['commit']}" if group.get("commit") else "commit not recorded when it was measured"
-    about = f"{group['date']}, {commit}. {machine}, torch {facts['torch']}."
-    keys = ("ours_s", "peer_s", "ratio", "target", "met")
-    rows = [[row["name"], *(number(row[key]) for key in keys), row["note"]] for row in group["rows"]]
-    return f"## {group['group']}\n\n{about}\n\n" + table(
-        ["what", "ours", "peer", "ratio", "target", "met", "note"], rows
-    )
+    machine = f"{facts['cpu']}, {facts['cpus']} cores, {facts['torch_threads']} threads, {facts['system']}"
+    return f"{group['date']}, {commit}; {machine}, torch {facts['torch']}"
+
+
+def first(row: dict[str, dict], key: str):
+    """The target or the note of a row, as the first processor that has it says it."""
+    return next(iter(row.values()))[key]
+
+
+def ratio_cell(row: dict | None) -> str:
+    """The ratio, bold where it is below target, with ours and the peer's behind it."""
+    if row is None:
+        return "–"
+    ratio = f"**{number(row['ratio'])}**" if row["met"] is False else number(row["ratio"])
+    return f"{ratio} ({number(row['ours_s'])}, {number(row['peer_s'])})"
 
 
 PRINTED_ROWS = {"w2_15db": "High SNR", "w2_10db": "Moderate SNR", "w2_5db": "Low SNR"}
@@ -106,7 +150,7 @@ def printed_scores() -> dict[str, str]:
 
 def model_scores() -> str:
     """The shipped models on five hundred test sets of each level (bench_models.py), beside the printed numbers."""
-    measured = next(group for group in benchmarks() if group["group"] == "models")
+    measured = next(groups["models"] for groups in map(benchmarks, processors()) if "models" in groups)
     scores: dict[str, dict[str, str]] = {}
     for row in measured["rows"]:
         model, level = row["name"].split(", ")

@@ -96,6 +96,18 @@ def cpu_model() -> str:
     return platform.processor() or platform.machine()
 
 
+def processor(model: str, architecture: str) -> str:
+    """The make of a processor, which names the folder of its results: ratios differ between makes.
+
+    >>> processor("Intel(R) Xeon(R) Platinum", "x86_64"), processor("arm", "arm64")
+    ('Intel', 'ARM')
+    """
+    for make in ("AMD", "Intel"):
+        if make.lower() in model.lower():
+            return make
+    return "ARM" if architecture.lower().startswith(("arm", "aarch")) else "other"
+
+
 def shown(value: object) -> str:
     """One table cell: seconds and ratios to three figures, verdicts in words."""
     if value is None:
@@ -125,8 +137,9 @@ def markdown(group: str, rows: list[dict], facts: dict, date: str) -> str:
 
 
 def save(group: str, rows: list[dict], facts: dict, folder: Path, measured: str | None = None) -> None:
-    """Write ``<group>.json`` and ``<group>.md``."""
+    """Write ``<group>.json`` and ``<group>.md``, in a folder for the make of processor."""
     date = datetime.datetime.now(datetime.UTC).date().isoformat()
+    folder = folder / processor(facts["cpu"], platform.machine())
     folder.mkdir(parents=True, exist_ok=True)
     record = {"group": group, "date": date, "commit": measured, "machine": facts, "rows": rows}
     (folder / f"{group}.json").write_text(json.dumps(record, indent=2) + "\n")

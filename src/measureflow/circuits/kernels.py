@@ -1,18 +1,47 @@
-r"""Compiled inner loops of the fused k-means: rows in chunks that stay in the cache, no n x k matrix, no GIL.
+r"""Compiled inner loops of the fused k-means: rows in tiles that stay in registers, no n x k matrix, no GIL.
 
-The nearest centre is found from :math:`|c|^2 - 2 x\cdot c`, one matrix product in float32 for a chunk of rows.
-Where the best two differ by less than rounding could have caused, distances are taken again term by term in
-float64: labels and ties are those of the exact formula, at half the price of a float64 product.
+The nearest centre is found from :math:`|c|^2 - 2 x\cdot c` in float32. Where the best two differ by less than rounding
+could have caused, distances are taken again term by term in float64: labels and ties are those of the exact formula,
+at half the price of float64 throughout.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 
-CHUNK = 256  # rows whose scores are held at once: 64 kB for 64 centres, which stays in the cache
+from measureflow.circuits.lanes import CENTRES, FAR, ROWS, two_nearest
 
 REORDER = {"reassoc", "nnan", "ninf", "nsz", "contract"}  # lets the compiler vectorise sums and minima
+
+
+class Table(NamedTuple):
+    """Centres as float32 sees them: scores are ``lift_j + x . T_j``, too low by ``doubt_j`` and an x-part at most.
+
+    The x-part is twice ``rounding`` times :math:`|x|^2`; points and centres count in ``unit``. T is flat: groups of
+    centres, in each coordinate after coordinate. Places after the last centre are filled up with far ones.
+    """
+
+    T: np.ndarray
+    lift: np.ndarray
+    doubt: np.ndarray
+    rounding: np.float32
+    unit: float
+
+
+def table_of(c: np.ndarray, unit: float, spherical: bool) -> Table:
+    """The table of centres c (k, d), which count in ``unit``; float32 may lose 2 (d + 5) eps (|x|^2 + |c|^2)."""
+    k, d = c.shape
+    square = (c * c).sum(1)
+    rounding = np.float32(2 * (d + 5) * np.finfo(np.float32).eps)
+    loss = rounding * square + np.finfo(np.float32).tiny
+    spare = -k % CENTRES
+    T = np.concatenate([-2 * c, np.zeros((spare, d))]).reshape(-1, CENTRES, d).swapaxes(1, 2)
+    lift = np.concatenate([-loss if spherical else square - loss, np.full(spare, FAR)])
+    doubt = np.concatenate([2 * loss, np.zeros(spare)])
+    return Table(T.astype(np.float32).ravel(), lift.astype(np.float32), doubt.astype(np.float32), rounding, unit)
 
 
 @njit(nogil=True, cache=True)
@@ -29,31 +58,30 @@ def exact_similarity(x, c, spherical):
 
 
 @njit(nogil=True, cache=True, fastmath=REORDER)
-def candidates(G, n_rows, doubt, index, slack, where, count, edge):
-    """For each row of scores: the index of the least if no other may be less, how many may be, and their edge.
-
-    Scores are upper bounds, and ``doubt`` below them lie the lower ones; ``slack`` comes in with the edge. Counting
-    and indexing in float32, by an array ``index`` = 0, 1, ..., keeps all of it in vector registers.
-    """
-    for i in range(n_rows):
-        least = G[i, 0]
-        for j in range(1, G.shape[1]):
-            least = min(least, G[i, j])
-        edge[i] = least + slack[i]
-        near, place = np.float32(0), np.float32(0)
-        for j in range(G.shape[1]):
-            inside = np.float32(G[i, j] - doubt[j] <= edge[i])
-            near += inside
-            place += index[j] * inside
-        where[i], count[i] = place, near
+def centred(X, shift, unit, factor, start, stop, tile, slack):
+    """(x - shift) unit in float32 as the columns of a tile (d, ROWS), and factor times the squared lengths."""
+    for i in range(start, stop):
+        total = np.float32(0)
+        for t in range(X.shape[1]):
+            value = np.float32((X[i, t] - shift[t]) * unit)
+            tile[t, i - start] = value
+            total += value * value
+        slack[i - start] = factor * total
 
 
 @njit(nogil=True, cache=True)
-def settle(x, C, scores, doubt, edge, spherical):
-    """Among the candidates the exactly nearest: the first of them, and whether another is as near."""
+def settle(x, C, column, table, slack, spherical):
+    """The exactly nearest of the centres that the table leaves in doubt: the first, and whether another is as near."""
+    d, k = x.shape[0], C.shape[0]
+    low = table.lift.copy()
+    for j in range(low.size):
+        group = (j // CENTRES) * d * CENTRES + j % CENTRES
+        for t in range(d):
+            low[j] += column[t] * table.T[group + t * CENTRES]
+    edge = (low + table.doubt).min() + slack
     label, best, tied = -1, -np.inf, False
-    for j in range(C.shape[0]):
-        if scores[j] - doubt[j] <= edge:
+    for j in range(k):
+        if low[j] <= edge:
             s = exact_similarity(x, C[j], spherical)
             if s > best:
                 label, best, tied = j, s, False
@@ -62,41 +90,25 @@ def settle(x, C, scores, doubt, edge, spherical):
     return label, tied
 
 
-@njit(nogil=True, cache=True, fastmath=REORDER)
-def centred(X, shift, unit, factor, start, stop, P, slack):
-    """(x - shift) unit in float32 into P, whose last column stays one, and factor times the squared lengths."""
-    for i in range(start, stop):
-        total = np.float32(0)
-        for t in range(X.shape[1]):
-            value = np.float32((X[i, t] - shift[t]) * unit)
-            P[i - start, t] = value
-            total += value * value
-        slack[i - start] = factor * total
-
-
 @njit(nogil=True, cache=True)
-def assign(X, w, C, shift, unit, T, doubt, rounding, spherical, drop, start, stop, labels, tied, sums, mass):
+def assign(X, w, C, shift, table, spherical, drop, start, stop, labels, tied, sums, mass):
     """Label rows start:stop and add x - shift to the sums (k, d) and masses (k,) of their clusters.
 
-    T (d + 1, k) holds -2 c over |c|^2 for the centred and scaled centres, raised by what float32 may lose of it;
-    ``doubt`` (k,) is twice that, and ``rounding`` times |x|^2 what it may lose of the point. ``w`` of length zero
-    means masses of one. With ``drop`` a tied row is labelled and marked but added nowhere.
+    ``w`` of length zero means masses of one. With ``drop`` a tied row is labelled and marked but added nowhere.
     """
-    d, k = X.shape[1], C.shape[0]
-    P = np.ones((CHUNK, d + 1), np.float32)
-    G = np.empty((CHUNK, k), np.float32)
-    slack, edge = np.empty(CHUNK, np.float32), np.empty(CHUNK, np.float32)
-    where, count = np.empty(CHUNK, np.float32), np.empty(CHUNK, np.float32)
-    index = np.arange(k).astype(np.float32)
-    for a in range(start, stop, CHUNK):
-        b = min(a + CHUNK, stop)
-        centred(X, shift, unit, 2 * rounding, a, b, P, slack)
-        np.dot(P, T, G)
-        candidates(G, b - a, doubt, index, slack, where, count, edge)
+    d = X.shape[1]
+    tile = np.zeros((d, ROWS), np.float32)
+    near, second, slack = np.empty(ROWS, np.float32), np.empty(ROWS, np.float32), np.empty(ROWS, np.float32)
+    where = np.empty(ROWS, np.int32)
+    for a in range(start, stop, ROWS):
+        b = min(a + ROWS, stop)
+        centred(X, shift, table.unit, 2 * table.rounding, a, b, tile, slack)
+        two_nearest(tile.reshape(-1), table.T, table.lift, near, second, where)
         for i in range(a, b):
-            label, tie = int(where[i - a]), False
-            if count[i - a] != 1:
-                label, tie = settle(X[i], C, G[i - a], doubt, edge[i - a], spherical)
+            r = i - a
+            label, tie = where[r], False
+            if second[r] <= near[r] + table.doubt[label] + slack[r]:
+                label, tie = settle(X[i], C, tile[:, r], table, slack[r], spherical)
             labels[i] = label
             tied[i] = tie
             if tie and drop:
@@ -129,6 +141,15 @@ def extremes(X, start, stop, out):
         for t in range(X.shape[1]):
             out[0, t] = min(out[0, t], X[i, t])
             out[1, t] = max(out[1, t], X[i, t])
+
+
+@njit(nogil=True, cache=True)
+def total(X, w, start, stop, out):
+    """Add w x over rows start:stop to out (d,)."""
+    for i in range(start, stop):
+        weight = w[i] if w.shape[0] else 1.0
+        for t in range(X.shape[1]):
+            out[t] += weight * X[i, t]
 
 
 @njit(nogil=True, cache=True)

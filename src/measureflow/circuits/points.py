@@ -69,9 +69,9 @@ class Points:
 
     def mean(self) -> np.ndarray:
         """The mean of the points by mass, in float64."""
-        if len(self.w):
-            return self.w @ self.X / self.w.sum()
-        return self.X.mean(0, dtype=np.float64)
+        parts = np.zeros((STRIPES, self.shape[1]))
+        self.each(lambda s, a, b: kernels.total(self.X, self.w, a, b, parts[s]))
+        return parts.sum(0) / (self.w.sum() if len(self.w) else self.shape[0])
 
     def variance(self) -> float:
         """The mean over the coordinates of the variance by mass."""
@@ -102,30 +102,22 @@ class Points:
         """The nearest centre of every row, the first of those tied, and the sums of the rows by label."""
         frame = frame or self.frame
         (n, d), k = self.shape, len(C)
-        T, doubt, rounding, unit = self._table(C, frame)
+        table = self._table(C, frame)
         labels, tied = np.empty(n, np.int32), np.empty(n, np.bool_)
         sums, mass = np.zeros((STRIPES, k, d)), np.zeros((STRIPES, k))
 
         def stripe(s, start, stop):
-            kernels.assign(
-                self.X, self.w, C, frame.shift, unit, T, doubt, rounding, self.spherical, drop,
-                start, stop, labels, tied, sums[s], mass[s],
-            )  # fmt: skip
+            fixed = self.X, self.w, C, frame.shift, table, self.spherical, drop
+            kernels.assign(*fixed, start, stop, labels, tied, sums[s], mass[s])
 
         self.each(stripe)
         return Assignment(labels, tied, sums.sum(0), mass.sum(0))
 
-    def _table(self, C, frame):
-        """-2 c over |c|^2 in float32, raised by what float32 may lose of a score, 2 (d + 5) eps (|x|^2 + |c|^2)."""
+    def _table(self, C, frame) -> kernels.Table:
+        """The centres as float32 sees them, in a unit that brings them to size one as well."""
         c = np.asarray(C, dtype=np.float64) - frame.shift
         unit = min(frame.unit, 2.0 ** -math.frexp(max(np.abs(c).max(), np.finfo(np.float64).tiny))[1])
-        c *= unit
-        square = (c * c).sum(1)
-        rounding = np.float32(2 * (c.shape[1] + 5) * np.finfo(np.float32).eps)
-        head = np.zeros_like(square) if self.spherical else square
-        loss = rounding * square + np.finfo(np.float32).tiny
-        T = np.concatenate([-2 * c.T, (head + loss)[None]]).astype(np.float32)
-        return T, (2 * loss).astype(np.float32), rounding, unit
+        return kernels.table_of(c * unit, unit, self.spherical)
 
     def similarity_to_own(self, C: np.ndarray, labels: np.ndarray) -> np.ndarray:
         """-|x - c|^2 (on the sphere x . c) for the centre of each row's label."""

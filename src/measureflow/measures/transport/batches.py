@@ -6,7 +6,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from measureflow.measures.transport.few_atoms import Search, Shipments, cheapest, inlined, solve, squared_distances
+from measureflow.measures.transport.costs import cheapest, inlined, squared_distances
+from measureflow.measures.transport.levels import make_level, solve
 
 UNITS = 1 << 50  # mass one: coarser than the rounding of float64 weights, so that equal masses stay equal
 EPS = np.finfo(np.float64).eps
@@ -87,32 +88,16 @@ def _write_plan(ship, total, cells, masses):
     return cost, m
 
 
-@inlined
-def _room(n, k):
-    """Arrays for one problem, used again for the next: fresh pages would cost more than the work."""
-    ship = Shipments(
-        np.empty((k, n)),
-        np.empty((k, n), np.int32),
-        np.empty((k, n), np.int64),
-        np.empty(k, np.int64),
-        np.empty(n, np.int32),
-        np.empty(k, np.int64),
-        np.empty((k, k)),
-        np.empty((k, k), np.int64),
-    )
-    index = np.empty((2, k), np.int64)
-    return ship, Search(np.empty(k), np.empty(k), index[0], index[1])
-
-
 @njit(cache=True, nogil=True)
 def _share(first, step, x, y, w, v, a, b, total, out):
     """Problems first, first + step, ... of the batch: x (B, d, n), y (B, d, k), masses also as units a, b."""
-    ship, search = _room(x.shape[2], y.shape[2])
-    home = np.empty(x.shape[2], np.int64)
+    n, k = x.shape[2], y.shape[2]  # the room is used again for each problem: fresh pages would cost more than the work
+    levels = make_level(n, k, 16), make_level(n, k, 4), make_level(n, k, 1)
+    ship, home = levels[-1].ship, levels[-1].choices.home
     for p in range(first, x.shape[0], step):
         f, g = out.f[p], out.g[p]
         squared_distances(x[p], y[p], ship.cost)
-        solve(ship, search, a[p], b[p], f, g, home, _rounding(x[p], y[p]))
+        solve(levels, a[p], b[p], g, _rounding(x[p], y[p]))
         out.cost[p], out.count[p] = _write_plan(ship, total, out.cells[p], out.masses[p])
         _feasible(ship.cost, b[p], f, g, home)
         out.gap[p] = out.cost[p] - _centre(f, g, w[p], v[p])
@@ -125,6 +110,8 @@ def in_units(masses: np.ndarray, total: int) -> np.ndarray:
     array([[3, 7, 0],
            [4, 3, 3]])
     """
+    if masses.strides[0] == 0 and len(masses) > 1:  # one row, shown many times
+        return np.broadcast_to(in_units(masses[:1], total), masses.shape).copy()
     units = np.rint(masses * total).astype(np.int64)
     units[np.arange(len(units)), masses.argmax(-1)] += total - units.sum(-1)
     return units

@@ -11,7 +11,8 @@ top: of equally short paths one of fewest edges wins, which keeps their number p
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+
+from measureflow.measures.transport.costs import inlined
 
 
 class Shipments(NamedTuple):
@@ -34,36 +35,6 @@ class Search(NamedTuple):
     open: np.ndarray
     parent: np.ndarray
     mover: np.ndarray  # the place of the source that moves from the parent
-
-
-# Inlined by LLVM: a call that passes arrays costs more than the few instructions it would run. No NaN ever occurs,
-# and saying so lets the plain loops use vector instructions.
-inlined = njit(cache=True, nogil=True, forceinline=True, fastmath={"nnan", "nsz"}, error_model="numpy")
-
-
-@inlined
-def squared_distances(x, y, cost):
-    """|x_i - y_j|^2 into ``cost`` (k, n), from differences: no cancellation far from the origin. x is (d, n)."""
-    for j in range(y.shape[1]):
-        for i in range(x.shape[1]):
-            cost[j, i] = 0.0
-        for t in range(x.shape[0]):
-            for i in range(x.shape[1]):
-                step = x[t, i] - y[t, j]
-                cost[j, i] += step * step
-
-
-@inlined
-def cheapest(cost, g, price, home):
-    """The c-transform price_i = min_j c_ij - g_j, and the atom where it is attained."""
-    for i in range(price.size):
-        price[i], home[i] = np.inf, 0
-    for j in range(g.size):
-        for i in range(price.size):
-            here = cost[j, i] - g[j]
-            cheaper = here < price[i]
-            price[i] = here if cheaper else price[i]
-            home[i] = j if cheaper else home[i]
 
 
 @inlined
@@ -119,36 +90,20 @@ def _join(ship, i, j, amount):
 
 
 @inlined
-def _start(ship, home, stride, a, b, total, grow):
-    """Every ``stride``-th source goes whole to its home, its mass grown so that they make up the total."""
+def _start(ship, home, a, b):
+    """Every source goes whole to its home."""
     for j in range(b.size):
         ship.size[j], ship.excess[j] = 0, -b[j]
-    left, most, where = total, 0, (0, 0)
-    for i in range(0, a.size, stride):
-        j, mass = home[i], int(a[i] * grow)
+    for i in range(a.size):
         ship.parts[i] = 0
-        if mass > 0:
-            _append(ship, i, j, mass)
-            ship.excess[j] += mass
-            left -= mass
-            if mass > most:
-                most, where = mass, (j, ship.size[j] - 1)
-    ship.held[where] += left  # units lost to rounding: without them excess and lack would not match
-    ship.excess[where[0]] += left
+        if a[i] > 0:
+            _append(ship, i, home[i], a[i])
+            ship.excess[home[i]] += a[i]
     for j in range(b.size):
         for l in range(b.size):
             if l != j:
                 _rescan(ship, j, l)
         ship.least[j, j], ship.place[j, j] = -np.inf, -1  # no source offers a move to where it is
-
-
-@inlined
-def _total(masses, stride):
-    """Sum of every ``stride``-th mass."""
-    total = 0
-    for i in range(0, masses.size, stride):
-        total += masses[i]
-    return total
 
 
 @inlined
@@ -233,22 +188,14 @@ def _augment(ship, search, end):
 
 
 @inlined
-def solve(ship, search, a, b, price, g, home, toll):
-    """Optimal shipments, and potentials g (k,), for integer masses a (n,) and b (k,) of equal totals.
+def repair(ship, search, home, a, b, g, slack, toll):
+    """Shipments from integer masses a (n,) to b (k,) of the same total, optimal once no atom's excess is beyond slack.
 
-    The duals come from every 16th source, then every 4th: a good dual leaves little to repair. An atom that wants
-    nothing gets the potential -inf, at which nothing is sent to it.
+    ``home`` is the cheapest atom of every source at the potentials g (k,), which become optimal too. Where an atom's
+    potential is -inf nothing is sent to it.
     """
-    total = _total(b, 1)
-    for j in range(b.size):
-        g[j] = 0.0 if b[j] > 0 else -np.inf
-    for stride in (16, 4, 1):
-        sampled = _total(a, stride)
-        if stride == 1 or (sampled > 0 and a.size >= 2 * stride * b.size):
-            cheapest(ship.cost, g, price, home)
-            _start(ship, home, stride, a, b, total, total / sampled)
-            slack = 0 if stride == 1 else total * stride // a.size
-            end = _shortest_path(ship, search, g, slack, toll)
-            while end >= 0:
-                _augment(ship, search, end)
-                end = _shortest_path(ship, search, g, slack, toll)
+    _start(ship, home, a, b)
+    end = _shortest_path(ship, search, g, slack, toll)
+    while end >= 0:
+        _augment(ship, search, end)
+        end = _shortest_path(ship, search, g, slack, toll)

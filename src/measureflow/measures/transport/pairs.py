@@ -37,7 +37,7 @@ def _cloud(name: str, cloud, weight_name: str, weights) -> tuple[Tensor, Tensor]
             raise ValueError(f"{weight_name} must be left out when {name} is an Empirical, which has its own")
         cloud, weights = cloud.points, None if cloud.uniform else cloud.weights
     x = checks.as_floats(name, cloud)
-    if x.ndim < 2 or not x.numel() or not torch.linalg.vector_norm(x.detach(), torch.inf).item() <= LARGEST:
+    if x.ndim < 2 or not x.numel() or not _largest(x.detach()) <= LARGEST:
         x = checks.points(name, x)  # says what is wrong, if anything but size: one fast look clears the good ones
         if (x.abs() > LARGEST).any():
             raise ValueError(f"{name} must not exceed {LARGEST:g} in size: squared distances would overflow")
@@ -46,3 +46,9 @@ def _cloud(name: str, cloud, weight_name: str, weights) -> tuple[Tensor, Tensor]
         return x, like.new_tensor(1 / x.shape[-2]).expand(x.shape[:-1])
     mass = checks.masses(weight_name, weights, like)
     return x, mass / mass.sum(-1, keepdim=True)
+
+
+def _largest(x: Tensor) -> float:
+    """The largest size of an entry, NaN if there is one: `torch.aminmax` takes a tenth of the time of a norm."""
+    low, high = torch.aminmax(x)
+    return torch.maximum(-low, high).item()
