@@ -17,7 +17,7 @@ from torch.utils.data import DataLoader, Dataset
 from measureflow.measures.priors import Mixtures, paper_test_prior
 from measureflow.models.checkpoints import load_tensors, save_tensors, write_atomically
 from measureflow.models.losses import guessed_snr_loss, mixing_w2, snr_scaled_w2
-from measureflow.models.pretrained import build, save_model, warm_start
+from measureflow.models.pretrained import FLOWS, build, save_model, warm_start
 from measureflow.models.training_config import TrainingConfig, seeded
 
 TEST_SNRS = (15.0, 10.0, 5.0)
@@ -31,6 +31,8 @@ class Training:
     """
 
     def __init__(self, config: TrainingConfig, folder: str | Path, *, resume: bool = False, devices: int | None = None):
+        if config.kind not in FLOWS:
+            raise ValueError(f"kind must be one of {', '.join(FLOWS)}, got {config.kind!r}")
         self.config, self.folder = config, Path(folder)
         self.checkpoint, self.log = self.folder / "checkpoint.safetensors", self.folder / "log.csv"
         if self.checkpoint.exists() and not resume:
