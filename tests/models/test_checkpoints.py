@@ -50,7 +50,7 @@ def test_an_in_context_clusterer_comes_back_to_the_bit(tmp_path, options):
 
 
 def test_a_model_of_no_kind_is_refused_before_anything_is_written(tmp_path):
-    with pytest.raises(ValueError, match="model must be one of FlowTransformer, .* got Linear"):
+    with pytest.raises(ValueError, match=r"model must be one of FlowTransformer, .* got Linear"):
         save_model(torch.nn.Linear(2, 2), tmp_path / "model")
     assert not (tmp_path / "model").exists()
 
@@ -59,7 +59,7 @@ def test_a_model_of_no_kind_is_refused_before_anything_is_written(tmp_path):
 def test_a_folder_that_lacks_a_file_is_named(saved, name):
     _, folder = saved
     (folder / name).unlink()
-    with pytest.raises(ValueError, match=f"no model in .* no file {name}"):
+    with pytest.raises(ValueError, match=rf"no model in .* no file {name}"):
         load_model(folder)
 
 
