@@ -10,11 +10,11 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from measureflow.circuits.fused import on_sphere
 from measureflow.circuits.points import Points
-from measureflow.estimators import dask_points, seeding
+from measureflow.estimators import checks, dask_points, seeding
 from measureflow.estimators.kmeans_steps import ALGORITHMS, WEIGHTINGS, choose_step
 
 INITS = {"k-means++": seeding.plus_plus, "random": seeding.at_random}
@@ -194,30 +194,25 @@ class TransformerKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
         if not reset:
             check_is_fitted(self)
         dtypes = [np.float64, np.float32] if reset else self.cluster_centers_.dtype
-        X = validate_data(self, X, dtype=dtypes, order="C", reset=reset)
-        weighed = sample_weight is not None
-        w = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True) if weighed else None
-        if weighed and not w.any():  # older versions of scikit-learn let these pass
-            raise ValueError("sample_weight must not be all zero")
+        X = checks.squarable(checks.table(self, X, dtype=dtypes, order="C", reset=reset))
+        w = None if sample_weight is None else checks.weights(sample_weight, len(X))
         if self.algorithm == "spherical":
             X = unit_rows(X)
         return Points(X, w, spherical=self.algorithm == "spherical", threads=self.n_threads)
 
     def _check_parameters(self) -> None:
         for name, allowed in CHOICES.items():
-            if getattr(self, name) not in allowed:
-                raise ValueError(f"{name} must be one of {', '.join(allowed)}, got {getattr(self, name)!r}")
-        if isinstance(self.init, str) and self.init not in INITS:
-            raise ValueError(f"init must be one of {', '.join(INITS)} or an array, got {self.init!r}")
-        for name in ("n_clusters", "max_iter", "n_init", "n_threads"):
+            checks.choice(name, getattr(self, name), allowed)
+        if isinstance(self.init, str):
+            checks.choice("init", self.init, INITS)
+        for name, other in (("n_clusters", ""), ("max_iter", ""), ("n_init", "auto"), ("n_threads", None)):
             value = getattr(self, name)
-            if (name, value) in (("n_init", "auto"), ("n_threads", None)):
-                continue
-            if not isinstance(value, Integral) or value < 1:
-                raise ValueError(f"{name} must be a positive whole number, got {value!r}")
-        for name, least in (("gamma", 0), ("n_nearest", 0), ("gap", 0), ("tol", -1)):
-            if not isinstance(getattr(self, name), Real) or not getattr(self, name) > least:
-                raise ValueError(f"{name} must be a positive number, got {getattr(self, name)!r}")
+            if not (value is None or isinstance(value, str)) or value != other:
+                checks.whole(name, value)
+        for name in ("gamma", "n_nearest", "gap"):
+            checks.real(name, getattr(self, name), 0)
+        checks.real("tol", self.tol, -1)
+        checks.real("percentile", self.percentile, 0, 100)
 
     def _warn_if_fewer(self, C: np.ndarray) -> None:
         found = len(np.unique(C, axis=0))
