@@ -30,11 +30,12 @@ def _flow_mixture() -> dict[str, tuple]:
         "polish": (*ANYTHING, True, False, np.True_, 0, 1, "no"),
         "missing": (*ANYTHING, "error", "drop", "impute", True),
         "random_state": (*ANYTHING, 0, -1, 2.5, np.random.RandomState(0), np.random.default_rng(0)),
-        "device": (*ANYTHING, "cpu", "cpu:0", "meta", "cuda", "cuda:7", "mps", "xpu", "xla", "vulkan", "gpu", 0, -1, 3.5,
-                   torch.device("cpu"), torch.device("meta"), "CPU"),
+        "device": (*ANYTHING, "cpu", "cpu:0", "meta", "cuda", "cuda:7", "mps", "xpu", "xla", "vulkan", "gpu", 0, -1,
+                   3.5, torch.device("cpu"), torch.device("meta"), "CPU"),
         "model": (*ANYTHING, *_folders(), flow, flow.train(), _copy(flow).double(), _copy(flow).half(), flow.to_empty,
-                  _copy(flow).bfloat16(), _copy(flow).to("meta"), _broken(flow), torch.nn.Linear(2, 2), FlowTransformer(),
-                  AnyDimensionFlow, InContextClusterer(), "flow-transformer", "any-dimension", "../..", "a\0b", 3),
+                  _copy(flow).bfloat16(), _copy(flow).to("meta"), _broken(flow), torch.nn.Linear(2, 2),
+                  FlowTransformer(), AnyDimensionFlow, InContextClusterer(), "flow-transformer", "any-dimension",
+                  "../..", "a\0b", 3),
     }  # fmt: skip
 
 
@@ -69,12 +70,15 @@ def _kmeans() -> dict[str, tuple]:
     return {
         "n_clusters": (*ANYTHING, *NUMBERS, 30, 31, 10**9),
         "init": (*ANYTHING, "random", np.zeros((3, 2)), np.zeros((3, 3)), np.full((3, 2), np.nan), [[1, 2], [3]],
-                 np.full((3, 2), "x"), torch.zeros(3, 2, requires_grad=True), [[10**400, 1]] * 3, np.full((3, 2), 1e300)),
-        "n_init": (*ANYTHING, *NUMBERS[:10], "auto"),
+                 np.full((3, 2), "x"), torch.zeros(3, 2, requires_grad=True), [[10**400, 1]] * 3,
+                 np.full((3, 2), 1e300)),
+        "n_init": (*ANYTHING, *NUMBERS[:7], "auto"),
         "max_iter": (*ANYTHING, *NUMBERS[:10]),
         "n_threads": (*ANYTHING, *NUMBERS, 1000),
         "random_state": (*ANYTHING, 0, -1, 2.5, np.random.RandomState(0), np.random.default_rng(0)),
-    } | {name: (*ANYTHING, *NUMBERS, 1e300, 1e-300) for name in numbers} | {name: (*ANYTHING, 0) for name in words}  # fmt: skip
+        **dict.fromkeys(numbers, (*ANYTHING, *NUMBERS, 1e300, 1e-300)),
+        **dict.fromkeys(words, (*ANYTHING, 0)),
+    }  # fmt: skip
 
 
 def _in_context() -> dict[str, tuple]:

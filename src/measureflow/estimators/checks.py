@@ -6,6 +6,7 @@ import math
 from numbers import Integral, Real
 
 import numpy as np
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 LARGEST = 1e140  # values whose squares, summed over rows, are still numbers
@@ -47,19 +48,20 @@ def weights(sample_weight, n: int) -> np.ndarray:
 
 
 def countable(w: np.ndarray) -> np.ndarray:
-    """Weights whose total lies within 2^-60 and 2^60, where they say how often rows count; others are brought there.
+    """Weights whose total lies between 2^-60 and 2^60, where they say how often rows count; others are brought there.
 
-    The factor is a power of two, so their ratios stay as they are to the bit, as far as floats reach.
+    The factor is a power of two, so ratios stay as they are to the bit. A weight below 2^-500 of the total is none.
 
     >>> countable(np.array([1.0, 2.0])).tolist(), countable(np.array([1e300, 2e300])).sum() <= 2.0**60
     ([1.0, 2.0], np.True_)
     """
     with np.errstate(over="ignore"):
         total = w.sum()
-    if 2.0**-MOST_BITS <= total <= 2.0**MOST_BITS:
-        return w
-    w = np.ldexp(w, -int(np.frexp(w.max())[1]))  # the largest is now between a half and one
-    return np.ldexp(w, (MOST_BITS if total > 1 else -MOST_BITS) - int(np.frexp(w.sum())[1]))
+    if not 2.0**-MOST_BITS <= total <= 2.0**MOST_BITS:
+        w = np.ldexp(w, -int(np.frexp(w.max())[1]))  # the largest is now between a half and one
+        w = np.ldexp(w, (MOST_BITS if total > 1 else -MOST_BITS) - int(np.frexp(w.sum())[1]))
+    lost = w < 2.0**-500 * w.sum()
+    return np.where(lost, 0.0, w) if lost.any() else w
 
 
 def whole(name: str, value, least: int = 1, most: float = math.inf) -> int:
@@ -75,7 +77,18 @@ def real(name: str, value, low: float, high: float = math.inf) -> float:
     if not isinstance(value, Real) or isinstance(value, bool) or not low <= value <= high or value == low == 0:
         limits = "a positive number" if low == 0 else f"a number from {low:g} to {high:g}"
         raise ValueError(f"{name} must be {limits}, got {value!r:.80}")
-    return value
+    try:
+        return float(value)
+    except OverflowError:
+        raise ValueError(f"{name} must fit a float, got {value!r:.80}") from None
+
+
+def generator(random_state) -> np.random.RandomState:
+    """The generator that ``random_state`` names or is."""
+    try:
+        return check_random_state(random_state)
+    except ValueError as error:
+        raise ValueError(f"random_state: {error}") from None
 
 
 def choice(name: str, value, allowed) -> str:

@@ -45,6 +45,7 @@ class DaskPoints(Points):
         self.blocks = dask.persist(*X.to_delayed().ravel())
         if not all(self._map("all_finite")):
             raise ValueError("X has NaN or infinite values")
+        checks.squarable(self.extremes())
 
     def _weights(self, weights) -> np.ndarray:
         if weights is None:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from numbers import Integral
 
 import numpy as np
 import torch
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, DensityMixin, TransformerMixin
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from measureflow.estimators import checks, dask_points
@@ -48,8 +46,9 @@ class FlowMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
     n_layers : int or None
         Layers of the flow, at most 1024; as trained when None.
     schedule : {"uniform", "unit", "no-flow"}
-        How far the layers go: they share evenly what the signal-to-noise ratio calls for, as the shipped flow was trained;
-        or go a full step each until that is used up; or a full step each, whatever it is [Zimin 2025, C.3].
+        How far the layers go [Zimin 2025, C.3]: "uniform", for which the shipped flow was trained, shares evenly the
+        flow that the signal-to-noise ratio calls for; "unit" goes a full step each until that is used up; "no-flow"
+        goes a full step each, whatever it is.
     polish : bool
         Whether EM moves the atoms to more likelihood over all rows at the end.
     missing : {"error", "drop"}
@@ -164,9 +163,8 @@ class FlowMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
     def sample(self, n_samples=1):
         """New rows drawn from the mixture, and the clusters they came from."""
         check_is_fitted(self)
-        if not isinstance(n_samples, Integral) or n_samples < 1:
-            raise ValueError(f"n_samples must be a whole number of at least 1, got {n_samples!r}")
-        rng = check_random_state(self.random_state)
+        checks.whole("n_samples", n_samples)
+        rng = checks.generator(self.random_state)
         labels = np.sort(rng.choice(self.n_clusters_, size=n_samples, p=self.weights_))
         values, vectors = np.linalg.eigh(self._fit.covariances)
         roots = vectors * np.sqrt(np.maximum(values, 0.0))[:, None]

@@ -51,7 +51,7 @@ def open_flow(model, device=None) -> nn.Module:
         raise ValueError(f"model must be one of {names}, a folder with weights or a module, got {model!r:.80}")
     if not hasattr(flow, "flow_and_noise"):
         raise ValueError("model must be an AnyDimensionFlow: the others know two columns only")
-    _check_weights(flow)
+    check_weights(flow)
     if place is None or all(parameter.device == place for parameter in flow.parameters()):
         return flow
     return copy.deepcopy(flow).to(place)
@@ -64,8 +64,9 @@ def _is_folder(path: str | Path) -> bool:
         return False
 
 
-def _check_weights(flow: nn.Module) -> None:
-    for name, tensor in flow.named_parameters():
+def check_weights(model: nn.Module) -> None:
+    """Refuse a module whose weights cannot be computed with."""
+    for name, tensor in model.named_parameters():
         if tensor.dtype not in (torch.float32, torch.float64):
             raise ValueError(f"model must have weights in float32 or float64, {name} is {tensor.dtype}")
         if tensor.is_meta:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import math
 import warnings
-from numbers import Integral, Real
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from measureflow.circuits.fused import on_sphere
@@ -120,7 +118,7 @@ class TransformerKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
         points = self._points_to_fit(X, sample_weight)
         if points.shape[0] < self.n_clusters:
             raise ValueError(f"n_samples={points.shape[0]} should be >= n_clusters={self.n_clusters}")
-        rng = check_random_state(self.random_state)
+        rng = checks.generator(self.random_state)
         runs = [self._run(points, rng) for _ in range(self._starts())]
         self.inertia_, self.labels_, C, self.n_iter_, self.gamma_ = min(runs, key=lambda run: run[0])
         self.cluster_centers_, self._n_features_out = C, self.n_clusters
@@ -170,7 +168,10 @@ class TransformerKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
     def _first_centers(self, points: Points, rng) -> np.ndarray:
         if isinstance(self.init, str):
             return np.ascontiguousarray(INITS[self.init](points, self.n_clusters, rng))
-        C = np.ascontiguousarray(self.init, dtype=points.rows(slice(0, 1)).dtype)
+        try:
+            C = np.ascontiguousarray(self.init, dtype=points.rows(slice(0, 1)).dtype)
+        except (TypeError, ValueError, OverflowError, RuntimeError) as error:
+            raise ValueError(f"init must be an array of numbers: {error}") from None
         if C.shape != (self.n_clusters, points.shape[1]):
             raise ValueError(f"init must have shape ({self.n_clusters}, {points.shape[1]}), got {C.shape}")
         if not np.isfinite(C).all():
@@ -186,8 +187,9 @@ class TransformerKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
         if dask_points.is_dask(X):
             if self.algorithm not in ("lloyd", "spherical") or self.engine != "fused" or not math.isinf(self.gamma):
                 raise ValueError("algorithm must be 'lloyd' or 'spherical', fused, for a Dask array")
+            points = dask_points.DaskPoints(X, sample_weight, self.algorithm == "spherical")
             self.n_features_in_ = X.shape[1]
-            return dask_points.DaskPoints(X, sample_weight, self.algorithm == "spherical")
+            return points
         return self._points(X, sample_weight, reset=True)
 
     def _points(self, X, sample_weight=None, reset=False) -> Points:
@@ -205,10 +207,12 @@ class TransformerKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
             checks.choice(name, getattr(self, name), allowed)
         if isinstance(self.init, str):
             checks.choice("init", self.init, INITS)
-        for name, other in (("n_clusters", ""), ("max_iter", ""), ("n_init", "auto"), ("n_threads", None)):
-            value = getattr(self, name)
-            if not (value is None or isinstance(value, str)) or value != other:
-                checks.whole(name, value)
+        checks.whole("n_clusters", self.n_clusters)
+        checks.whole("max_iter", self.max_iter)
+        if not (isinstance(self.n_init, str) and self.n_init == "auto"):
+            checks.whole("n_init", self.n_init)
+        if self.n_threads is not None:
+            checks.whole("n_threads", self.n_threads)
         for name in ("gamma", "n_nearest", "gap"):
             checks.real(name, getattr(self, name), 0)
         checks.real("tol", self.tol, -1)

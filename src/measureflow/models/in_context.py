@@ -92,7 +92,7 @@ class InContextClusterer(nn.Module):
     @torch.no_grad()
     def labels(self, points, start: Tensor | None = None) -> Tensor:
         r"""The most likely cluster (\*b, N) of each point."""
-        x = checks.points("points", points, self.embed.weight.dtype)
+        x = checks.points("points", points, self.embed.weight.dtype).to(self.embed.weight.device)
         if x.shape[-2] < self.config["n_classes"]:
             raise ValueError(f"{self.config['n_classes']} clusters need at least as many points, got {x.shape[-2]}")
         return self(x, start).argmax(-1)
