@@ -70,10 +70,11 @@ scoreboard: setup  ## run all benchmarks and write docs/scoreboard.md; FROM=resu
 chaos: setup  ## kill a training run fifty times without warning, and check that it ends with the same bits
 	@OMP_NUM_THREADS=1 $(BIN)/python tests/chaos/kill_training.py
 
-fuzz: setup  ## 1,000 cases of each law of FlowMixture, 100,000 broken weight files, 10,000 broken tables
+fuzz: setup  ## 1,000 cases of each law of FlowMixture, 100,000 broken weight files, 10,000 broken tables, 3,000 odd inputs
 	@$(TEST_ENV) MEASUREFLOW_EXAMPLES=1000 $(BIN)/python -m pytest tests/estimators/test_flow_mixture_laws.py -m law
 	@$(TEST_ENV) PYTHONPATH=tests $(BIN)/python -m fuzz.weights
 	@$(TEST_ENV) PYTHONPATH=tests $(BIN)/python -m fuzz.tables
+	@$(TEST_ENV) PYTHONPATH=tests $(BIN)/python -m fuzz.inputs
 
 docs: setup  ## build the documentation into docs/_build/html, warnings being errors
 	@MPLBACKEND=Agg $(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html

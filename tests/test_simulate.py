@@ -6,6 +6,7 @@ import torch
 from typer.testing import CliRunner
 
 from measureflow.cli import main
+from measureflow.measures import Gaussian
 from measureflow.simulate import ATTENTIONS, field_named, save, simulate
 
 
@@ -22,15 +23,44 @@ def test_every_attention_flows(attention, masked):
     assert (path.points[-1] - path.points[0]).abs().max() > 1e-3
 
 
-def test_heads_share_the_rows_of_q_and_k():
-    g = torch.Generator().manual_seed(0)
-    Q, x = torch.randn(4, 4, generator=g, dtype=torch.float64), torch.randn(6, 4, generator=g, dtype=torch.float64)
-    two = field_named("softmax", 4, Q=Q, heads=2)
-    one = sum(
-        field_named("softmax", 4).attend(x @ Q[rows].T @ torch.eye(4).double()[rows], x, None)
-        for rows in (slice(0, 2), slice(2, 4))
-    )
-    assert torch.allclose(two(x), one)
+def drawn(*shape):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(len(shape) + shape[0]), dtype=torch.float64)
+
+
+def test_heads_share_the_rows_of_q_k_and_v():
+    Q, V, x = drawn(4, 4), drawn(4, 4).T, drawn(6, 4)
+    two = field_named("softmax", 4, Q=Q, V=V, heads=2)(x)
+    for rows in (slice(0, 2), slice(2, 4)):
+        weights = torch.softmax(x @ Q[rows].T @ x[:, rows].T, -1)
+        assert torch.allclose(two[:, rows], weights @ x @ V[rows].T)
+
+
+def test_heads_matter_to_a_gaussian():
+    Q, V = drawn(4, 4), -torch.eye(4, dtype=torch.float64)
+    mu = Gaussian(drawn(4), drawn(4, 4) @ drawn(4, 4).T)
+    M, c = field_named("softmax", 4, Q=Q, V=V, heads=2)(mu)
+    for rows in (slice(0, 2), slice(2, 4)):  # Lemma 4.1 for each head, whose K is rows of the identity
+        assert torch.allclose(M[rows], -(mu.covariance[:, rows] @ Q[rows])[rows])
+    assert torch.allclose(c, -mu.mean)
+    one, two = (simulate("softmax", d=4, gaussian=True, Q=Q, V=V, time=1.0, heads=h).covariances[-1] for h in (1, 2))
+    assert (one - two).abs().max() > 1e-2
+
+
+@pytest.mark.parametrize("attention", ["softmax", "l2", "sinkhorn", "linear"])
+def test_heads_that_would_act_as_one_on_a_gaussian_are_refused(attention):
+    with pytest.raises(ValueError, match="all heads act as one"):
+        simulate(attention, d=4, gaussian=True, heads=2, V=-torch.eye(4))
+    mu = Gaussian(torch.zeros(4).double(), torch.eye(4).double())  # because it is so
+    one, two = (field_named(attention, 4, V=-torch.eye(4), heads=h)(mu).M for h in (1, 2))
+    assert torch.allclose(one, two)
+
+
+@pytest.mark.parametrize("relative", [False, True])
+def test_positions_of_masked_tokens_stay(relative):
+    path = simulate("l2", n=20, masked=True, relative=relative, V=0.5 * torch.eye(2), time=1.0, layers=4)
+    assert torch.equal(path.points[-1, :, 0], path.points[0, :, 0])
+    first = path.points[:, 0, 1:]  # sees itself alone: x' = x / 2, or that minus x
+    assert torch.allclose(first[-1], first[0] * torch.tensor(-0.5 if relative else 0.5).exp(), rtol=1e-5)
 
 
 def test_a_gaussian_and_the_sphere():
@@ -50,7 +80,8 @@ def test_progress_tells_the_time():
 @pytest.mark.parametrize(
     ("options", "word"),
     [({"attention": "soft"}, "attention"), ({"n": 0}, "n must"), ({"heads": 3}, "heads"), ({"V": [[1.0]]}, "V must"),
-     ({"sphere": True, "gaussian": True}, "sphere"), ({"time": -1.0}, "time")],
+     ({"sphere": True, "gaussian": True}, "sphere"), ({"fast": 1e-3, "masked": True}, "fast goes with"),
+     ({"time": -1.0}, "time")],
 )  # fmt: skip
 def test_bad_input_is_named(options, word):
     with pytest.raises(ValueError, match=word):

@@ -156,7 +156,7 @@ def simulate(
     value: Annotated[float, typer.Option(help="V is this number times the identity.")] = 1.0,
     key: Annotated[float, typer.Option(help="K is this number times the identity.")] = 1.0,
     epsilon: Annotated[float, typer.Option(help="Of sinkhorn and linear-epsilon.")] = 1.0,
-    heads: Annotated[int, typer.Option(help="Heads; must divide d.")] = 1,
+    heads: Annotated[int, typer.Option(help="Heads, which share the coordinates; must divide d.")] = 1,
     masked: Annotated[bool, typer.Option("--masked", help="Tokens see only those before them.")] = False,
     relative: Annotated[bool, typer.Option("--relative", help="Flow along attention minus the token itself.")] = False,
     sphere: Annotated[bool, typer.Option("--sphere", help="Keep tokens on the unit sphere.")] = False,

@@ -48,7 +48,7 @@ def field_named(
 ) -> Field:
     """The field of a named attention; Q, K, V are d x d matrices, the identity where None.
 
-    With several heads the rows of Q and K are dealt out to them [Castin 2025, (2.9)], each head keeping all of V.
+    With several heads the rows of Q, K and V are dealt out to them and their outputs joined, as in a transformer.
     """
     if attention not in ATTENTIONS:
         raise ValueError(f"attention must be one of {', '.join(ATTENTIONS)}, got {attention!r}")
@@ -59,8 +59,8 @@ def field_named(
         field = Attention(score(Q, K), normaliser(epsilon), V)
     else:
         Q, K, V = (_square(name, M, d) for name, M in (("Q", Q), ("K", K), ("V", V)))
-        split = [M.unflatten(0, (heads, d // heads)) for M in (Q, K)]
-        field = MultiHead(Attention(score(*split), normaliser(epsilon), V.expand(heads, d, d).clone()))
+        Q, K, V = (M.unflatten(0, (heads, d // heads)) for M in (Q, K, V))
+        field = MultiHead.concatenated(Attention(score(Q, K), normaliser(epsilon), V), torch.eye(d).to(V))
     return Masked(field) if masked else field
 
 
@@ -94,9 +94,10 @@ def simulate(
 ) -> Trajectory:
     r"""Flow a standard normal cloud of ``n`` points in R^d (or that Gaussian itself) for ``time``, in ``layers``.
 
-    ``masked`` adds a position in [0, 1] as first coordinate, ``relative`` flows along :math:`\Gamma_\mu(x) - x`,
-    ``sphere`` keeps tokens on the unit sphere [Zimin 2025, (1)], ``fast`` is a tolerance for the Gauss transform,
-    and ``progress`` is called with the time reached. Steps are adaptive; a blow-up ends the flow and has a time.
+    ``masked`` adds a position in [0, 1] as first coordinate, which stays; ``relative`` flows along
+    :math:`\Gamma_\mu(x) - x`; ``sphere`` keeps tokens on the unit sphere [Zimin 2025, (1)]; ``fast`` is a tolerance for
+    the Gauss transform, and ``progress`` is called with the time reached. Steps are adaptive; a blow-up ends the flow
+    and has a time.
 
     >>> path = simulate("l2", n=100, V=-torch.eye(2), time=1.0, layers=4)
     >>> len(path), path.divergence
@@ -104,22 +105,37 @@ def simulate(
     >>> simulate("linear", gaussian=True, time=10.0).blow_up_time
     tensor(0.5000, dtype=torch.float64)
     """
-    _check(d, n, time, spread, sphere and (gaussian or masked))
+    _check(d, n, time, spread, sphere and (gaussian or masked), masked and fast is not None)
     Q, K, V = (None if M is None else _square(name, M, d) for name, M in (("Q", Q), ("K", K), ("V", V)))
-    field = field_named(attention, d, Q=Q, K=K, V=V, epsilon=epsilon, heads=heads, masked=masked)
+    field = field_named(attention, d, Q=Q, K=K, V=V, epsilon=epsilon, heads=heads)
+    if gaussian and heads > 1 and not any(_couples(M, d // heads) for M in (Q, K, V)):
+        raise ValueError(
+            "heads must be 1 for this Gaussian, on which all heads act as one: its coordinates are alike, and none of "
+            "Q, K, V couples those of different heads"
+        )
     field = Fast(field, fast) if fast is not None else field
     field = Relative(field) if relative else field
+    field = Masked(field) if masked else field  # outermost: nothing moves the positions
     mu = _start(d, n, spread, seed, gaussian, masked, sphere)
     method = OnSphere(rk4, d) if sphere else METHOD
     return integrate(_watched(Tangent(field) if sphere else field, progress), mu, Uniform(time, layers), method)
 
 
-def _check(d: int, n: int, time: float, spread: float, odd: bool) -> None:
+def _couples(M: Tensor | None, k: int) -> bool:
+    """Whether a matrix has entries outside its diagonal blocks of size k."""
+    return M is not None and any(
+        bool(M[a : a + k, :a].any() or M[a : a + k, a + k :].any()) for a in range(0, len(M), k)
+    )
+
+
+def _check(d: int, n: int, time: float, spread: float, odd: bool, slow: bool) -> None:
     for name, value in (("d", d), ("n", n), ("time", time), ("spread", spread)):
         if not value > 0:
             raise ValueError(f"{name} must be positive, got {value}")
     if odd:
         raise ValueError("sphere goes with a cloud of plain tokens: neither gaussian nor masked")
+    if slow:
+        raise ValueError("fast goes with tokens that see all others: not masked")
 
 
 def _start(d: int, n: int, spread: float, seed: int, gaussian: bool, masked: bool, sphere: bool):

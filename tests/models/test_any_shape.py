@@ -104,7 +104,9 @@ def test_local_facts_of_evenly_spaced_rows_by_hand():
     facts, log_scale, gaps = local_facts(x)
     assert facts.shape == (1, 100, 16)
     assert gaps[0, 3, 5] == pytest.approx(float(4 * step**2))
-    assert log_scale[0, 50, 0].exp() == pytest.approx(float(4 * step), rel=0.05)  # eight of a hundred: four to each side
+    assert log_scale[0, 50, 0].exp() == pytest.approx(
+        float(4 * step), rel=0.05
+    )  # eight of a hundred: four to each side
 
 
 def test_landmarks_are_spread_over_far_groups():

@@ -11,6 +11,7 @@ import torch
 from measureflow.models import (
     FlowTransformer,
     FlowTransformerConfig,
+    InContextClusterer,
     checkpoints,
     load_model,
     load_pretrained,
@@ -36,6 +37,30 @@ def test_model_comes_back_to_the_bit(saved):
     assert not again.training
     for name, tensor in model.state_dict().items():
         assert torch.equal(again.state_dict()[name], tensor), name
+
+
+@pytest.mark.parametrize("options", [{}, {"n_classes": 3, "dimension": 2, "averaged_heads": True, "context": True}])
+def test_an_in_context_clusterer_comes_back_to_the_bit(tmp_path, options):
+    model = InContextClusterer(width=8, layer_norm=False, **options)
+    again = load_model(save_model(model, tmp_path / "model"))
+    assert again.config == model.config
+    assert model.state_dict().keys() == again.state_dict().keys()
+    for name, tensor in model.state_dict().items():
+        assert torch.equal(again.state_dict()[name], tensor), name
+
+
+def test_a_model_of_no_kind_is_refused_before_anything_is_written(tmp_path):
+    with pytest.raises(ValueError, match=r"model must be one of FlowTransformer, .* got Linear"):
+        save_model(torch.nn.Linear(2, 2), tmp_path / "model")
+    assert not (tmp_path / "model").exists()
+
+
+@pytest.mark.parametrize("name", ["config.json", "model.safetensors"])
+def test_a_folder_that_lacks_a_file_is_named(saved, name):
+    _, folder = saved
+    (folder / name).unlink()
+    with pytest.raises(ValueError, match=rf"no model in .* no file {name}"):
+        load_model(folder)
 
 
 def test_failed_write_leaves_the_old_file_whole(tmp_path, monkeypatch):
@@ -85,6 +110,8 @@ def test_mutated_weight_files_never_crash(saved):
     ("table", "word"),
     [
         ({"kind": "pickle", "settings": {}}, "kind"),
+        ({"kind": ["flow-transformer"], "settings": {}}, "kind"),
+        ({"kind": "in-context", "settings": {"width": 0}}, "width"),
         ({"kind": "flow-transformer"}, "settings"),
         ({"kind": "flow-transformer", "settings": {"hiden": 3}}, "hiden"),
         ({"kind": "flow-transformer", "settings": {"hidden": "3"}}, "hidden"),

@@ -53,10 +53,13 @@ def in_doubt(mixture: SharedNoise, rows: Rows) -> float:
 def sent(tokens: np.ndarray, masses: np.ndarray, mixture: SharedNoise) -> np.ndarray:
     """Where optimal transport sends each token on average when all go to the clusters of a mixture.
 
+    A token of no mass stays where it is.
+
     >>> sent(np.array([[0.0], [1.0], [9.0]]), np.ones(3), SharedNoise(np.array([[0.0], [8.0]]), np.ones(2) / 2, 1.0))
     array([[0.],
            [4.],
            [8.]])
     """
     plan = wasserstein2(tokens, mixture.centres, weights=masses, atom_weights=mixture.masses).plan().numpy()
-    return plan @ mixture.centres / plan.sum(1, keepdims=True)
+    mass = plan.sum(1, keepdims=True)  # none where a token's is lost beside the others'
+    return np.divide(plan @ mixture.centres, mass, out=tokens.copy(), where=mass > 0)

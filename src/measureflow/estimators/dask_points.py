@@ -5,11 +5,23 @@ from __future__ import annotations
 import numpy as np
 
 from measureflow.circuits.points import Assignment, Frame, Points
+from measureflow.estimators import checks
 
 
 def is_dask(X) -> bool:
     """Whether X is a Dask array, without importing Dask."""
     return type(X).__module__.startswith("dask.array") and hasattr(X, "to_delayed")
+
+
+def row_blocks(X):
+    """A Dask array (n, d) of real numbers with whole rows in each block."""
+    if X.ndim != 2 or np.isnan(X.shape[0]):
+        raise ValueError(f"X must be a Dask array with two axes of known length, got shape {X.shape}")
+    if 0 in X.shape:
+        raise ValueError(f"X must have at least one row and one column, got shape {X.shape}")
+    if X.dtype.kind not in "biufO":
+        raise ValueError(f"X must hold real numbers, got {X.dtype}")
+    return X.rechunk({1: -1})
 
 
 class DaskPoints(Points):
@@ -22,10 +34,8 @@ class DaskPoints(Points):
         import dask
         import dask.array as da
 
-        if X.ndim != 2 or np.isnan(X.shape[0]):
-            raise ValueError(f"X must be a Dask array with two axes of known length, got shape {X.shape}")
-        dtype = np.float32 if X.dtype == np.float32 else np.float64
-        X = X.rechunk({1: -1}).astype(dtype)
+        X = row_blocks(X)
+        X = X.astype(np.float32 if X.dtype == np.float32 else np.float64)
         if spherical:
             X = X / da.linalg.norm(X, axis=1, keepdims=True)
         self.spherical, self._frame = spherical, None
@@ -35,14 +45,12 @@ class DaskPoints(Points):
         self.blocks = dask.persist(*X.to_delayed().ravel())
         if not all(self._map("all_finite")):
             raise ValueError("X has NaN or infinite values")
+        checks.squarable(self.extremes())
 
     def _weights(self, weights) -> np.ndarray:
         if weights is None:
             return np.empty(0)
-        w = np.asarray(weights, dtype=np.float64)
-        if w.shape != (self.shape[0],) or not (w >= 0).all() or not w.any():
-            raise ValueError(f"sample_weight must be {self.shape[0]} non-negative numbers, not all zero")
-        return w
+        return checks.weights(weights, self.shape[0])
 
     @property
     def shape(self) -> tuple[int, int]:

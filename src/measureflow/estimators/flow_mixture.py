@@ -4,29 +4,25 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from functools import lru_cache
-from numbers import Integral, Real
-from pathlib import Path
 
 import numpy as np
 import torch
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, DensityMixin, TransformerMixin
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_array, check_is_fitted
 
-from measureflow.estimators import dask_points
+from measureflow.estimators import checks, dask_points
 from measureflow.estimators.answer import mixing
 from measureflow.estimators.familiarity import UnfamiliarDataWarning, coarse_column, strangeness
 from measureflow.estimators.flow_dial import FlowDial
+from measureflow.estimators.flow_settings import FlowSettings, open_flow
 from measureflow.estimators.rows import Rows, distinct_rows
 from measureflow.estimators.search import CLIMB_ROWS, Found, Search
 from measureflow.estimators.shared_noise import SharedNoise, responsibilities
 from measureflow.measures import Empirical
-from measureflow.models import load_pretrained
-from measureflow.models.pretrained import load_model
+from measureflow.models.flow_speed import SCHEDULES
 
 SUMMARY_ROWS = 8192  # rows that partial_fit remembers
-LARGEST = 1e140  # values whose squares, summed over rows, are still numbers
+MOST_LAYERS = 1024
 
 
 class FlowMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, DensityMixin, BaseEstimator):
@@ -48,17 +44,19 @@ class FlowMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
     model : str, path or module
         A name in ``load_pretrained.available()``, a folder with weights, or an `AnyDimensionFlow`.
     n_layers : int or None
-        Layers of the flow; as trained when None.
-    schedule : {"uniform"}
-        How the flow is shared out among the layers.
+        Layers of the flow, at most 1024; as trained when None.
+    schedule : {"uniform", "unit", "no-flow"}
+        How far the layers go [Zimin 2025, C.3]: "uniform", for which the shipped flow was trained, shares evenly the
+        flow that the signal-to-noise ratio calls for; "unit" goes a full step each until that is used up; "no-flow"
+        goes a full step each, whatever it is.
     polish : bool
         Whether EM moves the atoms to more likelihood over all rows at the end.
     missing : {"error", "drop"}
         What to do with rows that hold NaN or infinity: complain, or leave them out and label them -1.
     random_state : int, RandomState or None
         Used by `sample` alone: fitting involves no chance.
-    device : str or None
-        Where the flow runs.
+    device : str, torch.device or None
+        Where the flow runs, on a copy of the model; where the model is when None. All else runs on the CPU.
 
     Attributes
     ----------
@@ -165,9 +163,8 @@ class FlowMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
     def sample(self, n_samples=1):
         """New rows drawn from the mixture, and the clusters they came from."""
         check_is_fitted(self)
-        if not isinstance(n_samples, Integral) or n_samples < 1:
-            raise ValueError(f"n_samples must be a whole number of at least 1, got {n_samples!r}")
-        rng = check_random_state(self.random_state)
+        checks.whole("n_samples", n_samples)
+        rng = checks.generator(self.random_state)
         labels = np.sort(rng.choice(self.n_clusters_, size=n_samples, p=self.weights_))
         values, vectors = np.linalg.eigh(self._fit.covariances)
         roots = vectors * np.sqrt(np.maximum(values, 0.0))[:, None]
@@ -266,50 +263,36 @@ class FlowMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
         """A Dask array: each block is summarised, the summaries are merged and fitted, each block is labelled."""
         import dask
 
-        if X.ndim != 2 or np.isnan(X.shape[0]):
-            raise ValueError(f"X must be a Dask array with two axes of known length, got shape {X.shape}")
+        X = dask_points.row_blocks(X)
         self.n_features_in_ = X.shape[1]
-        X = X.rechunk({1: -1})
         edges = np.concatenate([[0], np.cumsum(X.chunks[0])])
-        w = np.ones(X.shape[0]) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-        if w.shape != (X.shape[0],) or not (w >= 0).all() or not w.any():
-            raise ValueError(f"sample_weight must be {X.shape[0]} non-negative numbers, not all zero")
-        summarise = dask.delayed(_summarise)
+        w = np.ones(X.shape[0]) if sample_weight is None else checks.weights(sample_weight, X.shape[0])
+        summarise, label, drop = dask.delayed(_summarise), dask.delayed(self._label_block), self.missing == "drop"
         blocks = X.to_delayed().ravel()
-        parts = [summarise(block, w[a:b]) for block, a, b in zip(blocks, edges[:-1], edges[1:], strict=True)]
+        parts = [summarise(block, w[a:b], a, drop) for block, a, b in zip(blocks, edges[:-1], edges[1:], strict=True)]
         parts = dask.compute(*parts)
         points, counts = (np.concatenate([getattr(part, name) for part in parts]) for name in ("points", "counts"))
+        _check_left(counts, sample_weight)
+        _check_spread(points)
         rows = distinct_rows(points, counts)
         self._fit_rows(rows)
         self._summary = rows.summary(SUMMARY_ROWS)
-        label = dask.delayed(lambda block: self._posteriors(np.asarray(block, dtype=np.float64))[0].argmax(1))
         self.labels_ = np.concatenate(dask.compute(*[label(block) for block in blocks]))
         return self
 
-    def _model(self):
-        if isinstance(self.model, torch.nn.Module):
-            model = self.model
-        elif self.model in load_pretrained.available():
-            model = _pretrained(self.model)
-        elif isinstance(self.model, (str, Path)) and Path(self.model).is_dir():
-            model = load_model(self.model)
-        else:
-            names = ", ".join(load_pretrained.available())
-            raise ValueError(f"model must be one of {names}, a folder with weights or a module, got {self.model!r}")
-        if not hasattr(model, "flow_and_noise"):
-            raise ValueError("model must be an AnyDimensionFlow: the others know two columns only")
-        return model if self.device is None else model.to(self.device)
+    def _label_block(self, block) -> np.ndarray:
+        block, kept = _finite_rows(_block(block), drop=True)
+        labels = np.full(len(kept), -1)
+        labels[kept] = self._posteriors(block)[0].argmax(1)
+        return labels
+
+    def _model(self) -> FlowSettings:
+        return FlowSettings(open_flow(self.model, self.device), self.n_layers, self.schedule)
 
     def _rows_to_fit(self, X, sample_weight, reset=True) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         X, kept = self._validated(X, reset)
-        weighed = sample_weight is not None
-        w = (
-            _check_sample_weight(sample_weight, np.zeros(len(kept)), dtype=np.float64, ensure_non_negative=True)
-            if weighed
-            else np.ones(len(kept))
-        )
-        if not w[kept].any():
-            raise ValueError("sample_weight must not be all zero" if weighed else "X has no row without missing values")
+        w = np.ones(len(kept)) if sample_weight is None else checks.weights(sample_weight, len(kept))
+        _check_left(w[kept], sample_weight)
         return X, w[kept], kept
 
     def _rows_to_label(self, X, drop=True) -> tuple[np.ndarray, np.ndarray]:
@@ -322,38 +305,22 @@ class FlowMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
     def _validated(self, X, reset: bool) -> tuple[np.ndarray, np.ndarray]:
         """Rows that are all numbers, and which they are; else an error that names the first bad one."""
         names = getattr(X, "columns", None)
-        X = validate_data(self, X, dtype=np.float64, order="C", reset=reset, ensure_all_finite=False)
-        fine = np.isfinite(X)
-        kept = fine.all(1)
-        if np.abs(X[kept]).max(initial=0.0) > LARGEST:
-            raise ValueError(f"X holds values beyond {LARGEST:g}, too large to square: divide its columns by something")
-        spread = np.ptp(X[kept], 0).max(initial=0.0) if kept.any() else 0.0
-        if 0 < spread < 1 / LARGEST:
-            raise ValueError(f"X varies by less than {1 / LARGEST:g}, too little to square: multiply its columns")
-        if kept.all():
-            return X, kept
-        if self.missing == "drop":
-            return X[kept], kept
-        row, column = np.argwhere(~fine)[0]
-        name = f"column {column}" if names is None else f"column {names[column]!r}"
-        what = "NaN" if np.isnan(X[row, column]) else "infinity"
-        raise ValueError(
-            f"X contains NaN or infinity: {what} at row {row}, {name} ({int((~kept).sum())} such rows); "
-            "missing='drop' leaves them out"
-        )
+        X = checks.table(self, X, dtype=np.float64, order="C", reset=reset, ensure_all_finite=False)
+        X, kept = _finite_rows(X, self.missing == "drop", names=names)
+        _check_spread(X)
+        return X, kept
 
     def _check_parameters(self) -> None:
-        K = self.n_clusters
-        if K is not None and (not isinstance(K, Integral) or isinstance(K, bool) or K < 1):
-            raise ValueError(f"n_clusters must be None or a whole number of at least 1, got {K!r}")
-        if self.snr_db is not None and not (isinstance(self.snr_db, Real) and abs(self.snr_db) <= 100):
-            raise ValueError(f"snr_db must be None or a number of decibels from -100 to 100, got {self.snr_db!r}")
-        if self.n_layers is not None and (not isinstance(self.n_layers, Integral) or self.n_layers < 1):
-            raise ValueError(f"n_layers must be None or a whole number of at least 1, got {self.n_layers!r}")
-        if self.schedule != "uniform":
-            raise ValueError(f"schedule must be 'uniform', got {self.schedule!r}")
-        if self.missing not in ("error", "drop"):
-            raise ValueError(f"missing must be 'error' or 'drop', got {self.missing!r}")
+        if self.n_clusters is not None:
+            checks.whole("n_clusters", self.n_clusters)
+        if self.snr_db is not None:
+            checks.real("snr_db", self.snr_db, -100, 100)
+        if self.n_layers is not None:
+            checks.whole("n_layers", self.n_layers, most=MOST_LAYERS)
+        checks.choice("schedule", self.schedule, SCHEDULES)
+        checks.choice("missing", self.missing, ("error", "drop"))
+        if not isinstance(self.polish, (bool, np.bool_)):
+            raise ValueError(f"polish must be True or False, got {self.polish!r:.80}")
         self._model()
 
 
@@ -365,13 +332,43 @@ def _snr_db(fit: SharedNoise) -> float:
     return float(10 * np.log10(signal / fit.variance)) if fit.variance > 0 else np.inf
 
 
-def _summarise(block, w) -> Rows:
-    block = np.ascontiguousarray(block, dtype=np.float64)
-    if not np.isfinite(block).all():
-        raise ValueError("X has NaN or infinite values")
-    return distinct_rows(block, w).summary(SUMMARY_ROWS)
+def _block(block) -> np.ndarray:
+    """A block of a Dask array, which may be empty, as floats."""
+    return check_array(
+        block, dtype=np.float64, order="C", ensure_all_finite=False, ensure_min_samples=0, input_name="X"
+    )
 
 
-@lru_cache
-def _pretrained(name: str):
-    return load_pretrained(name)
+def _summarise(block, w, first: int, drop: bool) -> Rows:
+    """The rows of a block that are all numbers and have weight, in few."""
+    block, kept = _finite_rows(_block(block), drop, first)
+    if not w[kept].any():
+        return Rows(block[:0], w[:0])
+    return distinct_rows(block, w[kept]).summary(SUMMARY_ROWS)
+
+
+def _finite_rows(X: np.ndarray, drop: bool, first: int = 0, names=None) -> tuple[np.ndarray, np.ndarray]:
+    """Rows that are all numbers, and which they are; unless others are dropped, an error names the first of those."""
+    fine = np.isfinite(X)
+    kept = fine.all(1)
+    if not kept.all() and not drop:
+        row, column = np.argwhere(~fine)[0]
+        name = f"column {column}" if names is None else f"column {names[column]!r}"
+        what = "NaN" if np.isnan(X[row, column]) else "infinity"
+        raise ValueError(
+            f"X contains NaN or infinity: {what} at row {first + row}, {name} ({int((~kept).sum())} such rows); "
+            "missing='drop' leaves them out"
+        )
+    return checks.squarable(X if kept.all() else X[kept]), kept
+
+
+def _check_spread(X: np.ndarray) -> None:
+    spread = np.ptp(X, 0).max(initial=0.0) if len(X) else 0.0
+    if 0 < spread < 1 / checks.LARGEST:
+        raise ValueError(f"X varies by less than {1 / checks.LARGEST:g}, too little to square: multiply its columns")
+
+
+def _check_left(w: np.ndarray, sample_weight) -> None:
+    if not w.any():
+        left = "X has no row without missing values" if sample_weight is None else "sample_weight must not be all zero"
+        raise ValueError(left)

@@ -7,11 +7,12 @@ from dataclasses import replace
 import numpy as np
 import torch
 from sklearn.base import BaseEstimator, ClusterMixin
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
+from measureflow.estimators import checks
+from measureflow.estimators.flow_settings import check_weights
 from measureflow.measures.he_mixtures import HeMixtures
-from measureflow.models.in_context import InContextClusterer
+from measureflow.models.in_context import InContextClusterer, standardised
 from measureflow.models.in_context_training import FOUND, train
 
 
@@ -45,11 +46,14 @@ class InContextClustering(ClusterMixin, BaseEstimator):
 
     def fit(self, X, y=None):
         """Train a model if none was given, and label the points of X."""
-        X = validate_data(self, X, dtype=[np.float64, np.float32])
-        if not 1 <= self.n_clusters <= len(X):
+        checks.whole("n_clusters", self.n_clusters)
+        checks.whole("n_steps", self.n_steps)
+        X = checks.squarable(checks.table(self, X, dtype=[np.float64, np.float32], order="C"))
+        if self.n_clusters > len(X):
             raise ValueError(f"n_clusters must lie in 1..{len(X)}, the number of points, got {self.n_clusters}")
         self.model_ = self._trained(X.shape[1]) if self.model is None else self._checked(X.shape[1])
-        self.labels_ = self.model_.labels(X).numpy()
+        points = standardised(torch.as_tensor(X.astype(np.float64)))  # units that any model can hold
+        self.labels_ = self.model_.labels(points).cpu().numpy()
         grand = X.mean(0)
         members = [X[self.labels_ == j] for j in range(self.n_clusters)]
         self.cluster_centers_ = np.stack([part.mean(0) if len(part) else grand for part in members])
@@ -58,11 +62,11 @@ class InContextClustering(ClusterMixin, BaseEstimator):
     def predict(self, X):
         """The label of the nearest centre."""
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype=[np.float64, np.float32])
+        X = checks.squarable(checks.table(self, X, reset=False, dtype=[np.float64, np.float32]))
         return ((X[:, None] - self.cluster_centers_) ** 2).sum(-1).argmin(1)
 
     def _trained(self, d: int) -> InContextClusterer:
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        seed = int(checks.generator(self.random_state).randint(2**31 - 1))
         generator = torch.Generator().manual_seed(seed)
         model = InContextClusterer(self.n_clusters, d, generator=generator)
         mixtures = HeMixtures(n_classes=self.n_clusters, dimension=d)
@@ -70,6 +74,9 @@ class InContextClustering(ClusterMixin, BaseEstimator):
         return model.eval()
 
     def _checked(self, d: int) -> InContextClusterer:
+        if not isinstance(self.model, InContextClusterer):
+            raise ValueError(f"model must be an InContextClusterer or None, got {self.model!r:.80}")
+        check_weights(self.model)
         made_for = (self.model.config["n_classes"], self.model.config["dimension"])
         if made_for != (self.n_clusters, d):
             raise ValueError(

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import math
 import warnings
-from numbers import Integral, Real
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from measureflow.circuits.fused import on_sphere
 from measureflow.circuits.points import Points
-from measureflow.estimators import dask_points, seeding
+from measureflow.estimators import checks, dask_points, seeding
 from measureflow.estimators.kmeans_steps import ALGORITHMS, WEIGHTINGS, choose_step
 
 INITS = {"k-means++": seeding.plus_plus, "random": seeding.at_random}
@@ -120,7 +118,7 @@ class TransformerKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
         points = self._points_to_fit(X, sample_weight)
         if points.shape[0] < self.n_clusters:
             raise ValueError(f"n_samples={points.shape[0]} should be >= n_clusters={self.n_clusters}")
-        rng = check_random_state(self.random_state)
+        rng = checks.generator(self.random_state)
         runs = [self._run(points, rng) for _ in range(self._starts())]
         self.inertia_, self.labels_, C, self.n_iter_, self.gamma_ = min(runs, key=lambda run: run[0])
         self.cluster_centers_, self._n_features_out = C, self.n_clusters
@@ -170,7 +168,10 @@ class TransformerKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
     def _first_centers(self, points: Points, rng) -> np.ndarray:
         if isinstance(self.init, str):
             return np.ascontiguousarray(INITS[self.init](points, self.n_clusters, rng))
-        C = np.ascontiguousarray(self.init, dtype=points.rows(slice(0, 1)).dtype)
+        try:
+            C = np.ascontiguousarray(self.init, dtype=points.rows(slice(0, 1)).dtype)
+        except (TypeError, ValueError, OverflowError, RuntimeError) as error:
+            raise ValueError(f"init must be an array of numbers: {error}") from None
         if C.shape != (self.n_clusters, points.shape[1]):
             raise ValueError(f"init must have shape ({self.n_clusters}, {points.shape[1]}), got {C.shape}")
         if not np.isfinite(C).all():
@@ -186,38 +187,36 @@ class TransformerKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
         if dask_points.is_dask(X):
             if self.algorithm not in ("lloyd", "spherical") or self.engine != "fused" or not math.isinf(self.gamma):
                 raise ValueError("algorithm must be 'lloyd' or 'spherical', fused, for a Dask array")
+            points = dask_points.DaskPoints(X, sample_weight, self.algorithm == "spherical")
             self.n_features_in_ = X.shape[1]
-            return dask_points.DaskPoints(X, sample_weight, self.algorithm == "spherical")
+            return points
         return self._points(X, sample_weight, reset=True)
 
     def _points(self, X, sample_weight=None, reset=False) -> Points:
         if not reset:
             check_is_fitted(self)
         dtypes = [np.float64, np.float32] if reset else self.cluster_centers_.dtype
-        X = validate_data(self, X, dtype=dtypes, order="C", reset=reset)
-        weighed = sample_weight is not None
-        w = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True) if weighed else None
-        if weighed and not w.any():  # older versions of scikit-learn let these pass
-            raise ValueError("sample_weight must not be all zero")
+        X = checks.squarable(checks.table(self, X, dtype=dtypes, order="C", reset=reset))
+        w = None if sample_weight is None else checks.weights(sample_weight, len(X))
         if self.algorithm == "spherical":
             X = unit_rows(X)
         return Points(X, w, spherical=self.algorithm == "spherical", threads=self.n_threads)
 
     def _check_parameters(self) -> None:
         for name, allowed in CHOICES.items():
-            if getattr(self, name) not in allowed:
-                raise ValueError(f"{name} must be one of {', '.join(allowed)}, got {getattr(self, name)!r}")
-        if isinstance(self.init, str) and self.init not in INITS:
-            raise ValueError(f"init must be one of {', '.join(INITS)} or an array, got {self.init!r}")
-        for name in ("n_clusters", "max_iter", "n_init", "n_threads"):
-            value = getattr(self, name)
-            if (name, value) in (("n_init", "auto"), ("n_threads", None)):
-                continue
-            if not isinstance(value, Integral) or value < 1:
-                raise ValueError(f"{name} must be a positive whole number, got {value!r}")
-        for name, least in (("gamma", 0), ("n_nearest", 0), ("gap", 0), ("tol", -1)):
-            if not isinstance(getattr(self, name), Real) or not getattr(self, name) > least:
-                raise ValueError(f"{name} must be a positive number, got {getattr(self, name)!r}")
+            checks.choice(name, getattr(self, name), allowed)
+        if isinstance(self.init, str):
+            checks.choice("init", self.init, INITS)
+        checks.whole("n_clusters", self.n_clusters)
+        checks.whole("max_iter", self.max_iter)
+        if not (isinstance(self.n_init, str) and self.n_init == "auto"):
+            checks.whole("n_init", self.n_init)
+        if self.n_threads is not None:
+            checks.whole("n_threads", self.n_threads)
+        for name in ("gamma", "n_nearest", "gap"):
+            checks.real(name, getattr(self, name), 0)
+        checks.real("tol", self.tol, -1)
+        checks.real("percentile", self.percentile, 0, 100)
 
     def _warn_if_fewer(self, C: np.ndarray) -> None:
         found = len(np.unique(C, axis=0))

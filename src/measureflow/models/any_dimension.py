@@ -14,6 +14,7 @@ from measureflow.measures import Empirical, checks
 from measureflow.measures.decibels import LEAST_SNR_DB, from_decibels
 from measureflow.models.flow_speed import FlowSpeed
 from measureflow.models.heads import SEEN_NEAR, SEEN_WON, Looks, compete, mean_shift
+from measureflow.models.sets import as_sets
 
 FEWEST, MOST = 100, 1000  # numbers of points that the flow can tell apart
 
@@ -77,41 +78,49 @@ class AnyDimensionFlow(nn.Module):
             nn.LayerNorm(c.n_features), nn.Linear(c.n_features, c.hidden), nn.GELU(), nn.Linear(c.hidden, 2)
         )
 
-    def forward(self, points: Tensor, snr_db: Tensor, **options) -> Tensor:
-        """Output tokens (B, n, d) for points (B, n, d) and their SNR in dB (B,); options as in `flow_and_noise`."""
+    def forward(self, points: Tensor | Empirical, snr_db: Tensor | float, **options):
+        """Output tokens (B, n, d) for points (B, n, d) and their SNR in dB (B,); options as in `flow_and_noise`.
+
+        Points may also be one set (n, d), an `Empirical` or an array, in any float dtype, and one SNR may serve all of
+        them: `as_sets` says how. The answer has the form and the dtype of the points.
+        """
         return self.flow_and_noise(points, snr_db, **options)[0][-1]
 
-    def flow(self, points: Tensor, snr_db: Tensor, **options) -> Trajectory:
+    def flow(self, points: Tensor | Empirical, snr_db: Tensor | float, **options) -> Trajectory:
         """The tokens at every layer."""
         return self.flow_and_noise(points, snr_db, **options)[0]
 
     def flow_and_noise(
         self,
-        points: Tensor,
-        snr_db: Tensor,
+        points: Tensor | Empirical,
+        snr_db: Tensor | float,
         *,
         exact: bool | Tensor = True,
         weights: Tensor | None = None,
         n_layers: int | None = None,
+        schedule: str = "uniform",
     ) -> tuple[Trajectory, Tensor]:
         """The tokens at every layer, and what they say of the noise: by how many dB its variance exceeds the one that
-        ``snr_db`` implies, and the standard error of that, (B, 2). Weights say how often each point counts."""
-        if points.ndim != 3 or snr_db.shape != points.shape[:1]:
-            raise ValueError(
-                f"points must have shape (B, n, d) and snr_db (B,), got {tuple(points.shape)} and {tuple(snr_db.shape)}"
-            )
+        ``snr_db`` implies, and the standard error of that, (B, 2). Weights say how often each point counts. The
+        weights of the shipped flow were trained with the uniform schedule; any other may be asked for."""
+        sets = as_sets(points, snr_db, self.log_width, weights)
+        path, noise = self._run(sets.points, sets.snr_db, exact, sets.weights, n_layers, schedule)
+        return sets.trajectory(path), sets.numbers(noise)
+
+    def _run(self, points: Tensor, snr_db: Tensor, exact, weights, n_layers, schedule) -> tuple[Trajectory, Tensor]:
         checks.finite("points", points)
         checks.finite("snr_db", snr_db)
-        L = n_layers or self.config.n_layers
         snr_db = snr_db.clamp_min(LEAST_SNR_DB)
         p, centre, unit = _units(points, snr_db, weights)
-        h = self.speed(snr_db) / L
+        steps = self.speed.steps(snr_db, schedule, n_layers or self.config.n_layers)
         x = y = (points - centre) / unit
         log_p = log_masses(x, p)
         counted = torch.full_like(snr_db, x.shape[1]) if weights is None else weights.sum(-1)
-        f = self._first_features(x, snr_db, counted, torch.as_tensor(exact, device=x.device).expand(len(x)))
-        path, times = [points], [torch.zeros_like(h)]
-        for _ in range(L):
+        exact = torch.as_tensor(exact, device=x.device).flatten().expand(len(x))
+        f = self._first_features(x, snr_db, counted, exact)
+        path, times = [points], [torch.zeros_like(snr_db)]
+        for h in steps:
+            h = torch.as_tensor(h).to(snr_db).expand_as(snr_db)
             y, f = self.layer(x, y, f, p, log_p, h)
             path.append(centre + unit * y)
             times.append(times[-1] + h)

@@ -5,6 +5,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from measureflow.flows import NoFlow, Uniform, Unit
+
+SCHEDULES = ("uniform", "unit", "no-flow")
+
 
 class FlowSpeed(nn.Module):
     r"""The total flow :math:`F(s) = T_{max}\,(1 - f_\theta(x))` for :math:`x = (s - s_{low})/(s_{high} - s_{low})`.
@@ -35,3 +39,12 @@ class FlowSpeed(nn.Module):
         at = (1 + 10 / N) * torch.sigmoid(self.positions) - 5 / N
         f = (torch.softmax(self.weights, 0) * torch.sigmoid(N * (x[..., None] - at))).sum(-1)
         return self.max_flow * (1 - f)
+
+    def steps(self, snr_db: Tensor, schedule: str, n_layers: int):
+        """The step sizes of a schedule at these SNRs; Unit keeps a fraction while training: a floor has no gradient."""
+        if schedule not in SCHEDULES:
+            raise ValueError(f"schedule must be one of {', '.join(SCHEDULES)}, got {schedule!r}")
+        if schedule == "no-flow":
+            return NoFlow(n_layers)
+        T = self(snr_db)
+        return Uniform(T, n_layers) if schedule == "uniform" else Unit(T, n_layers, fractional=self.training)

@@ -11,11 +11,10 @@ import torch
 from torch import Tensor, nn
 
 from measureflow.attention import Attention, DotProduct, Field, Matrix, MultiHead, Softmax
-from measureflow.flows import NoFlow, Trajectory, Uniform, Unit, integrate
-from measureflow.measures import checks
-from measureflow.models.flow_speed import FlowSpeed
-
-SCHEDULES = ("uniform", "unit", "no-flow")
+from measureflow.flows import Trajectory, integrate
+from measureflow.measures import Empirical, checks
+from measureflow.models.flow_speed import SCHEDULES, FlowSpeed
+from measureflow.models.sets import Sets, as_sets
 
 
 @dataclass(frozen=True)
@@ -89,11 +88,15 @@ class FlowTransformer(nn.Module):
         self.encoder = nn.Parameter(torch.randn(c.width, c.d) / math.sqrt(c.width))
         self.outside = nn.Parameter(torch.zeros(c.d, c.width))  # Q of (5): starts by ignoring the null space
 
-    def forward(
-        self, points: Tensor, snr_db: Tensor, *, schedule: str | None = None, n_layers: int | None = None
-    ) -> Tensor:
-        """Output tokens (B, n, d) for points (B, n, d) and their SNR in dB (B,)."""
-        return self.decode(self.latent_flow(points, snr_db, schedule=schedule, n_layers=n_layers)[-1], points, snr_db)
+    def forward(self, points: Tensor | Empirical, snr_db: Tensor | float, **options):
+        """Output tokens (B, n, d) for points (B, n, d) and their SNR in dB (B,); options as in `latent_flow`.
+
+        Points may also be one set (n, d), an `Empirical` or an array, in any float dtype, and one SNR may serve all of
+        them: `as_sets` says how. The answer has the form and the dtype of the points.
+        """
+        sets = self._sets(points, snr_db)
+        z = self.latent_flow(sets.points, sets.snr_db, **options)[-1]
+        return sets.tokens(self.decode(z, sets.points, sets.snr_db))
 
     def latent_flow(
         self, points: Tensor, snr_db: Tensor, *, schedule: str | None = None, n_layers: int | None = None
@@ -112,10 +115,12 @@ class FlowTransformer(nn.Module):
             times.append(times[-1] + h)
         return Trajectory(states, times, torch.full_like(snr_db, torch.inf))
 
-    def flow(self, points: Tensor, snr_db: Tensor, **kwargs) -> Trajectory:
-        """The tokens as they would be read out at every layer (B, n, d)."""
-        path = self.latent_flow(points, snr_db, **kwargs)
-        return Trajectory([self.decode(z, points, snr_db) for z in path], path.times, path.blow_up_time)
+    def flow(self, points: Tensor | Empirical, snr_db: Tensor | float, **options) -> Trajectory:
+        """The tokens as they would be read out at every layer, in the form of the points."""
+        sets = self._sets(points, snr_db)
+        path = self.latent_flow(sets.points, sets.snr_db, **options)
+        states = [self.decode(z, sets.points, sets.snr_db) for z in path]
+        return sets.trajectory(Trajectory(states, path.times, path.blow_up_time))
 
     def decode(self, z: Tensor, points: Tensor, snr_db: Tensor) -> Tensor:
         """Latent tokens, normalised (C.3), read back into the space of the data (C.5)."""
@@ -131,20 +136,21 @@ class FlowTransformer(nn.Module):
         return mean + scale * x
 
     def steps(self, snr_db: Tensor, schedule: str, n_layers: int):
-        """The step sizes of a schedule at these SNRs; Unit keeps a fraction while training: a floor has no gradient."""
-        if schedule not in SCHEDULES:
-            raise ValueError(f"schedule must be one of {', '.join(SCHEDULES)}, got {schedule!r}")
+        """The step sizes of a schedule at these SNRs."""
         if self.config.distinct and n_layers != self.config.n_layers:
             raise ValueError(f"n_layers must be {self.config.n_layers}: this model has a block for each layer")
-        if schedule == "no-flow":
-            return NoFlow(n_layers)
-        T = self.speed(snr_db)
-        return Uniform(T, n_layers) if schedule == "uniform" else Unit(T, n_layers, fractional=self.training)
+        return self.speed.steps(snr_db, schedule, n_layers)
 
     def projection(self) -> Tensor:
         r"""The embedding P^T (width, d) with orthonormal columns, made so by a QR decomposition (C.2)."""
         Q, R = torch.linalg.qr(self.encoder)
         return Q * R.diagonal().sign()
+
+    def _sets(self, points, snr_db) -> Sets:
+        sets = as_sets(points, snr_db, self.encoder)
+        if sets.weights is not None:
+            raise ValueError("points must have equal masses: a FlowTransformer counts all of them alike")
+        return sets
 
     def _check(self, points: Tensor, snr_db: Tensor) -> None:
         if points.ndim != 3 or points.shape[-1] != self.config.d:

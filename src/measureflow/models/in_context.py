@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
@@ -10,6 +11,20 @@ from torch.nn.functional import one_hot
 
 from measureflow.attention import Attention, DotProduct, Matrix, MultiHead, Softmax
 from measureflow.measures import checks
+
+
+@dataclass(frozen=True)
+class InContextConfig:
+    """The shape of an `InContextClusterer`, as its arguments say it."""
+
+    n_classes: int = 4
+    dimension: int = 10
+    n_layers: int = 3
+    n_heads: int = 2
+    width: int = 64
+    averaged_heads: bool = False
+    layer_norm: bool = True
+    context: bool = False
 
 
 class InContextClusterer(nn.Module):
@@ -77,7 +92,7 @@ class InContextClusterer(nn.Module):
     @torch.no_grad()
     def labels(self, points, start: Tensor | None = None) -> Tensor:
         r"""The most likely cluster (\*b, N) of each point."""
-        x = checks.points("points", points, self.embed.weight.dtype)
+        x = checks.points("points", points, self.embed.weight.dtype).to(self.embed.weight.device)
         if x.shape[-2] < self.config["n_classes"]:
             raise ValueError(f"{self.config['n_classes']} clusters need at least as many points, got {x.shape[-2]}")
         return self(x, start).argmax(-1)

@@ -6,6 +6,7 @@ import dataclasses
 import hashlib
 import json
 import re
+from collections.abc import Callable
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
@@ -16,11 +17,14 @@ from measureflow.models.any_dimension import AnyDimensionConfig, AnyDimensionFlo
 from measureflow.models.any_shape import AnyShapeConfig, AnyShapeFlow
 from measureflow.models.checkpoints import load_tensors, read_json, save_tensors, write_atomically
 from measureflow.models.flow_transformer import FlowTransformer, FlowTransformerConfig
+from measureflow.models.in_context import InContextClusterer, InContextConfig
 
-KINDS: dict[str, tuple[type, type]] = {
-    "flow-transformer": (FlowTransformer, FlowTransformerConfig),
-    "any-dimension": (AnyDimensionFlow, AnyDimensionConfig),
-    "any-shape": (AnyShapeFlow, AnyShapeConfig),
+FLOWS = ("flow-transformer", "any-dimension", "any-shape")  # kinds that `measureflow train` trains
+KINDS: dict[str, tuple[type, type, Callable[[Any], nn.Module]]] = {
+    "flow-transformer": (FlowTransformer, FlowTransformerConfig, FlowTransformer),
+    "any-dimension": (AnyDimensionFlow, AnyDimensionConfig, AnyDimensionFlow),
+    "any-shape": (AnyShapeFlow, AnyShapeConfig, AnyShapeFlow),
+    "in-context": (InContextClusterer, InContextConfig, lambda c: InContextClusterer(**dataclasses.asdict(c))),
 }
 
 LARGEST_SETTING = 1024  # no model of ours is wider or deeper
@@ -28,9 +32,9 @@ LARGEST_SETTING = 1024  # no model of ours is wider or deeper
 
 def build(kind: str, settings: dict) -> nn.Module:
     """A fresh model of a kind, its settings checked one by one."""
-    if kind not in KINDS:
+    if not isinstance(kind, str) or kind not in KINDS:
         raise ValueError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
-    model, config = KINDS[kind]
+    _, config, make = KINDS[kind]
     known = {field.name: field.type for field in dataclasses.fields(config)}
     for name, value in settings.items():
         if name not in known:
@@ -41,26 +45,33 @@ def build(kind: str, settings: dict) -> nn.Module:
         if not isinstance(value, str) and not abs(value) <= LARGEST_SETTING:
             raise ValueError(f"{name} must be a number of at most {LARGEST_SETTING}, got {str(value)[:30]}")
     try:
-        return model(config(**settings))
+        return make(config(**settings))
     except (RuntimeError, TypeError, ArithmeticError) as error:
         raise ValueError(f"no {kind} has these settings: {str(error).splitlines()[0]}") from None
 
 
 def save_model(model: nn.Module, folder: str | Path, facts: dict | None = None) -> Path:
     """Write a model's weights and what they are into ``folder``."""
+    kind = next((kind for kind, (cls, _, _) in KINDS.items() if type(model) is cls), None)
+    if kind is None:
+        known = ", ".join(cls.__name__ for cls, _, _ in KINDS.values())
+        raise ValueError(f"model must be one of {known}, got {type(model).__name__}")
+    shape: Any = model.config
+    settings = shape if isinstance(shape, dict) else dataclasses.asdict(shape)
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    kind = next(kind for kind, (cls, _) in KINDS.items() if type(model) is cls)
-    shape: Any = model.config
     weights = save_tensors(folder / "model.safetensors", model.state_dict())
     sha256 = hashlib.sha256(weights.read_bytes()).hexdigest()  # the doctor compares
-    table = {"kind": kind, "settings": dataclasses.asdict(shape), "sha256": sha256, "facts": facts or {}}
+    table = {"kind": kind, "settings": settings, "sha256": sha256, "facts": facts or {}}
     write_atomically(folder / "config.json", (json.dumps(table, indent=2) + "\n").encode())
     return folder
 
 
 def load_model(folder: str | Path) -> nn.Module:
     """The model in ``folder``, in evaluation mode; a ValueError says what is wrong with a broken one."""
+    for name in ("config.json", "model.safetensors"):
+        if not (Path(folder) / name).is_file():
+            raise ValueError(f"no model in {str(folder)!r}: it has no file {name}")
     table = read_json(Path(folder) / "config.json")
     settings = table.get("settings")
     if not isinstance(settings, dict):

@@ -17,7 +17,7 @@ from torch.optim.lr_scheduler import LambdaLR
 from torch.utils.data import DataLoader, Dataset
 
 from measureflow.models.checkpoints import load_tensors, save_tensors, write_atomically
-from measureflow.models.pretrained import build, save_model, warm_start
+from measureflow.models.pretrained import FLOWS, build, save_model, warm_start
 from measureflow.training.config import TrainingConfig, seeded
 
 STEP_FACTS = ("step", "n", "rate", "loss", "gradient", "seconds")  # what the log says of each step
@@ -31,6 +31,8 @@ class Training:
     """
 
     def __init__(self, config: TrainingConfig, folder: str | Path, *, resume: bool = False, devices: int | None = None):
+        if config.kind not in FLOWS:
+            raise ValueError(f"kind must be one of {', '.join(FLOWS)}, got {config.kind!r}")
         self.config, self.folder = config, Path(folder)
         self.checkpoint, self.log = self.folder / "checkpoint.safetensors", self.folder / "log.csv"
         if self.checkpoint.exists() and not resume:

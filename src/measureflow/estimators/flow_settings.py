@@ -1,0 +1,93 @@
+"""The flow as an estimator's parameters ask for it: which weights, how many layers, which schedule, on which device."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from measureflow.flows import Trajectory
+from measureflow.models import load_pretrained
+from measureflow.models.pretrained import load_model
+
+
+@dataclass(frozen=True)
+class FlowSettings:
+    """A flow with its settings, so that all who run it (the search and, later, the dial) run the same."""
+
+    model: Any
+    n_layers: int | None = None
+    schedule: str = "uniform"
+
+    def flow_and_noise(
+        self, points: Tensor, snr_db: Tensor, *, exact: bool, weights: Tensor, n_layers: int | None = None
+    ) -> tuple[Trajectory, Tensor]:
+        """As that of an `AnyDimensionFlow`; points go to the device of the model, and the answer comes back."""
+        layers = self.n_layers if n_layers is None else n_layers
+        return self.model.flow_and_noise(
+            points, snr_db, exact=exact, weights=weights, n_layers=layers, schedule=self.schedule
+        )
+
+
+def open_flow(model, device=None) -> nn.Module:
+    """The flow that ``model`` names or is, on ``device``, where it is if None; nothing that others use is moved."""
+    place = None if device is None else _place(device)
+    if isinstance(model, str) and model in load_pretrained.available():
+        flow = _shipped(model, str(place or "cpu"))
+    elif isinstance(model, nn.Module):
+        flow = model
+    elif isinstance(model, (str, Path)) and _is_folder(model):
+        try:
+            flow = load_model(model)
+        except ValueError as error:
+            raise ValueError(f"model: {error}") from None
+    else:
+        names = ", ".join(load_pretrained.available())
+        raise ValueError(f"model must be one of {names}, a folder with weights or a module, got {model!r:.80}")
+    if not hasattr(flow, "flow_and_noise"):
+        raise ValueError("model must be an AnyDimensionFlow: the others know two columns only")
+    check_weights(flow)
+    if place is None or all(parameter.device == place for parameter in flow.parameters()):
+        return flow
+    return copy.deepcopy(flow).to(place)
+
+
+def _is_folder(path: str | Path) -> bool:
+    try:
+        return Path(path).is_dir()
+    except (ValueError, OSError):  # names that no file can have
+        return False
+
+
+def check_weights(model: nn.Module) -> None:
+    """Refuse a module whose weights cannot be computed with."""
+    for name, tensor in model.named_parameters():
+        if tensor.dtype not in (torch.float32, torch.float64):
+            raise ValueError(f"model must have weights in float32 or float64, {name} is {tensor.dtype}")
+        if tensor.is_meta:
+            raise ValueError(f"model must have weights with values, {name} is on the meta device, which holds none")
+        if not torch.isfinite(tensor).all():
+            raise ValueError(f"model must have finite weights, {name} has others")
+
+
+def _place(device) -> torch.device:
+    """A device that exists and can compute."""
+    try:
+        place = torch.empty(0, device=device).device
+    except Exception as error:  # each backend has its own word for not being there
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise ValueError(f"device={device!r:.80} cannot be used: {reason}") from None
+    if place.type == "meta":
+        raise ValueError("device must be one that computes: 'meta' holds no numbers")
+    return place
+
+
+@lru_cache
+def _shipped(name: str, device: str) -> nn.Module:
+    """A model of the package, loaded once for each device."""
+    return load_pretrained(name).to(device)
