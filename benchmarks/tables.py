@@ -1,4 +1,4 @@
-"""Labelled tables and clouds to develop on: all from packages, none of them drawn by the prior that the flow learned from.
+"""Labelled tables and clouds to develop on: all from packages, none drawn by the prior that the flow learned from.
 
 Choices about the flow, its prior and the estimator may look at these; tables kept elsewhere are the test.
 """

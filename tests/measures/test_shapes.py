@@ -86,7 +86,7 @@ def test_a_bent_cloud_is_not_an_ellipsoid():
 
 @pytest.mark.parametrize("name", ["arc", "ring", "spiral", "wave", "parabola", "segment"])
 def test_threads_are_thin(name):
-    """A disc around a point of a thread with a third of the reach holds far less than the area of the plane it covers."""
+    """A thread leaves many cells of the rectangle around it empty."""
     X = draw_shape(rng(), getattr(catalogue, name), 1500, 2)
     cells = {tuple(cell) for cell in np.floor(X / 0.25).astype(int)}
     low, high = X.min(0), X.max(0)
