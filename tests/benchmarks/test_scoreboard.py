@@ -21,7 +21,7 @@ FACTS = {"cpus": 2, "torch_threads": 2, "system": "Linux", "torch": "2"}
 
 def row(name: str, ratio: float) -> dict:
     met = ratio >= 2
-    return dict(name=name, ours_s=1.0, peer_s=ratio, ratio=ratio, target=2.0, met=met, note="a peer")
+    return {"name": name, "ours_s": 1.0, "peer_s": ratio, "ratio": ratio, "target": 2.0, "met": met, "note": "a peer"}
 
 
 @pytest.fixture
