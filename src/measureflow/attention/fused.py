@@ -7,7 +7,10 @@ from numpy import broadcast_shapes  # torch's own takes a hundred times as long,
 from torch import Tensor
 from torch.nn.functional import pad, scaled_dot_product_attention
 
+from measureflow.attention.threads import side_by_side
+
 Columns = Tensor | tuple[Tensor, ...]
+PIECE = 256  # queries that one thread takes at a time
 
 _forward = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
 _backward = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward
@@ -68,8 +71,17 @@ def softmax_means(q: Columns, k: Columns, v: Columns) -> tuple[Tensor, Tensor]:
     if torch.is_grad_enabled():
         means, log_density = _SoftmaxMeans.apply(queries, keys, values, w)  # type: ignore[misc]
     else:
-        means, log_density = _forward(queries, keys, values, 0.0, False, scale=1.0)
+        means, log_density = _attend(queries, keys, values)
     return means[..., :w], log_density
+
+
+def _attend(q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+    """The fused kernel; many queries in pieces that do not depend on the number of threads."""
+    parts = side_by_side(lambda rows: _forward(rows, k, v, 0.0, False, scale=1.0), q.split(PIECE, -2))
+    if len(parts) == 1:
+        return parts[0]
+    means, log_density = zip(*parts, strict=True)
+    return torch.cat(means, -2), torch.cat(log_density, -1)
 
 
 def _padded(parts: tuple[Tensor, ...], width: int) -> Tensor:
