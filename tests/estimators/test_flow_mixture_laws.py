@@ -119,19 +119,6 @@ def test_turning_takes_the_same_sample_of_many_rows():
 # ---- the same bits
 
 
-def test_the_same_bits_on_one_thread_and_on_two():
-    X, _ = blobs(1500, noise=1.5)
-    before = torch.get_num_threads()
-    try:
-        digests = set()
-        for threads in (1, 2, 1):
-            torch.set_num_threads(threads)
-            digests.add(digest(FlowMixture().fit(X)))
-    finally:
-        torch.set_num_threads(before)
-    assert len(digests) == 1
-
-
 def test_the_same_bits_in_another_process():
     script = (
         "from clusters import blobs, digest; from measureflow import FlowMixture; "

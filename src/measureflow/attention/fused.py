@@ -9,7 +9,10 @@ from numpy import broadcast_shapes  # torch's own takes a hundred times as long,
 from torch import Tensor
 from torch.nn.functional import pad, scaled_dot_product_attention
 
+from measureflow.attention.threads import side_by_side
+
 Columns = Tensor | tuple[Tensor, ...]
+PIECE = 256  # queries that one thread takes at a time
 
 
 def _private(name: str, arguments: str) -> Any:
@@ -89,8 +92,22 @@ def softmax_means(q: Columns, k: Columns, v: Columns, mask: Tensor | None = None
     if torch.is_grad_enabled():
         means, log_density = _SoftmaxMeans.apply(queries, keys, values, mask, w)  # type: ignore[misc]
     else:
-        means, log_density = _forward(queries, keys, values, 0.0, False, attn_mask=mask, scale=1.0)
+        means, log_density = _attend(queries, keys, values, mask)
     return means[..., :w], log_density
+
+
+def _attend(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
+    """The fused kernel; many queries in pieces that do not depend on the number of threads."""
+    queries = q.split(PIECE, -2)
+    masks = [None] * len(queries) if mask is None else mask.split(PIECE, -2)
+    parts = side_by_side(
+        lambda piece: _forward(piece[0], k, v, 0.0, False, attn_mask=piece[1], scale=1.0),
+        zip(queries, masks, strict=True),
+    )
+    if len(parts) == 1:
+        return parts[0]
+    means, log_density = zip(*parts, strict=True)
+    return torch.cat(means, -2), torch.cat(log_density, -1)
 
 
 def _padded(parts: tuple[Tensor, ...], width: int) -> Tensor:

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from measureflow.attention.threads import one_thread
 from measureflow.estimators.proposals import flow
 from measureflow.estimators.token_tree import TokenTree
 from measureflow.flows import Trajectory
@@ -50,6 +51,7 @@ class FlowDial(Trajectory):
         dial.snr_db, dial.seen, dial.tree = float("inf"), None, None
         return dial
 
+    @one_thread()
     def cut(self, snr_db: float) -> Cut:
         """The clusters at this signal-to-noise ratio: fewer the lower it is, never more."""
         if not np.isfinite(snr_db):

@@ -10,6 +10,7 @@ import torch
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, DensityMixin, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted
 
+from measureflow.attention.threads import one_thread
 from measureflow.estimators import checks, dask_points
 from measureflow.estimators.answer import mixing
 from measureflow.estimators.familiarity import UnfamiliarDataWarning, coarse_column, strangeness
@@ -109,6 +110,7 @@ class FlowMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
         self.random_state = random_state
         self.device = device
 
+    @one_thread()
     def fit(self, X, y=None, sample_weight=None):
         """Find the clusters of the rows of X, a Dask array included; a weight of 2 is a row twice."""
         self._check_parameters()
@@ -122,6 +124,7 @@ class FlowMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
         self.labels_[kept] = self._posteriors(X)[0].argmax(1)
         return self
 
+    @one_thread()
     def partial_fit(self, X, y=None, sample_weight=None):
         """Fit to these rows and all before them, of which a weighted summary is remembered."""
         self._check_parameters()
@@ -136,6 +139,7 @@ class FlowMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
         self.labels_[kept] = self._posteriors(X[-int(kept.sum()) :])[0].argmax(1)
         return self
 
+    @one_thread()
     def predict(self, X):
         """The most probable cluster of each row under the fitted mixture; no flow is run."""
         X, kept = self._rows_to_label(X)
@@ -143,10 +147,12 @@ class FlowMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
         labels[kept] = self._posteriors(X)[0].argmax(1)
         return labels
 
+    @one_thread()
     def predict_proba(self, X):
         """The probability of each cluster for each row, (n, n_clusters_)."""
         return self._posteriors(self._rows_to_label(X, drop=False)[0])[0]
 
+    @one_thread()
     def score_samples(self, X):
         """The log-density of the fitted mixture at each row."""
         return self._posteriors(self._rows_to_label(X, drop=False)[0])[1]
@@ -160,6 +166,7 @@ class FlowMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
         X = self._rows_to_label(X, drop=False)[0]
         return np.sqrt(((X[:, None] - self.cluster_centers_) ** 2).sum(-1))
 
+    @one_thread()
     def sample(self, n_samples=1):
         """New rows drawn from the mixture, and the clusters they came from."""
         check_is_fitted(self)
@@ -207,7 +214,7 @@ class FlowMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
             text = f"{odd}: the flow was trained on round clusters of one size"
         else:
             return
-        warnings.warn(text, UnfamiliarDataWarning, stacklevel=5)
+        warnings.warn(text, UnfamiliarDataWarning, stacklevel=6)
 
     def _keep_flow(self, rows: Rows, found: Found) -> None:
         if found.flowed is None:
@@ -222,18 +229,21 @@ class FlowMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
         self.mixing_measure_ = Empirical(torch.as_tensor(self._frame.outward(points)), torch.as_tensor(masses))
 
     @property
+    @one_thread()
     def covariances_(self) -> np.ndarray:
         """The shapes of the clusters."""
         check_is_fitted(self)
         return self._frame.covariances_outward(self._fit.covariances)
 
     @property
+    @one_thread()
     def noise_covariance_(self) -> np.ndarray:
         """The mean of the shapes over the rows."""
         check_is_fitted(self)
         return self._frame.covariances_outward(np.tensordot(self.weights_, self._fit.covariances, 1)[None])[0]
 
     @property
+    @one_thread()
     def certificate_(self) -> dict[str, float]:
         """Mean log-likelihood of the rows the flow saw: under the clusters, and under its tokens with that noise."""
         check_is_fitted(self)
@@ -244,6 +254,7 @@ class FlowMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
         density = lambda fit: float(seen.counts @ responsibilities(seen.points, fit)[1] / seen.total)  # noqa: E731
         return {"clusters": density(self._fit), "flow": density(tokens)}
 
+    @one_thread()
     def _posteriors(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Probabilities of the clusters and log-densities, in blocks so that memory stays small."""
         starts, shift = range(0, max(len(X), 1), 65536), self._frame.log_volume
@@ -339,6 +350,7 @@ def _block(block) -> np.ndarray:
     )
 
 
+@one_thread()
 def _summarise(block, w, first: int, drop: bool) -> Rows:
     """The rows of a block that are all numbers and have weight, in few."""
     block, kept = _finite_rows(_block(block), drop, first)

@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Cluster
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
+from measureflow.attention.threads import one_thread
 from measureflow.circuits.fused import on_sphere
 from measureflow.circuits.points import Points
 from measureflow.estimators import checks, dask_points, seeding
@@ -112,6 +113,7 @@ class TransformerKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
         self.random_state = random_state
         self.n_threads = n_threads
 
+    @one_thread()
     def fit(self, X, y=None, sample_weight=None):
         """Cluster the rows of X, a Dask array included; a weight of 2 is a row twice, also in the first centres."""
         self._check_parameters()
@@ -129,16 +131,19 @@ class TransformerKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
         """Fit, and the distances of the rows to the centres."""
         return self.fit(X, sample_weight=sample_weight).transform(X)
 
+    @one_thread()
     def predict(self, X):
         """The nearest centre of each row, the first of those tied."""
         return self._points(X).assign(self.cluster_centers_).labels
 
+    @one_thread()
     def transform(self, X):
         """Euclidean distances (n, n_clusters) of the rows to the centres (on the sphere, of the rows at length one)."""
         points = self._points(X)
         points.spherical = False
         return np.sqrt(-points.similarity_to_all(self.cluster_centers_)).astype(points.X.dtype)
 
+    @one_thread()
     def score(self, X, y=None, sample_weight=None):
         """Minus the sum of squared distances to the nearest centres: larger is better."""
         return -_nearest(self._points(X, sample_weight), self.cluster_centers_)[0]
@@ -224,7 +229,7 @@ class TransformerKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
             warnings.warn(
                 f"the data have {found} distinct clusters, fewer than n_clusters={self.n_clusters}",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
+from measureflow.attention.threads import one_thread
 from measureflow.estimators.rows import Rows
 from measureflow.estimators.shared_noise import SharedNoise, distinct, fit_em, log_evidence
 from measureflow.estimators.token_tree import TokenTree
@@ -16,6 +17,7 @@ SCAN_ROWS = 200
 HIGHEST_SNR_DB = 30.0
 
 
+@one_thread()
 @torch.no_grad()
 def flow(model, rows: Rows, snr_db, *, exact: bool, n_layers: int | None = None) -> tuple[Trajectory, np.ndarray]:
     """The trajectory of the rows for each SNR, and the noise variance it speaks for with its error, both in dB."""
