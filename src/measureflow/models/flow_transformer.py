@@ -110,12 +110,12 @@ class FlowTransformer(nn.Module):
         for block, h in zip(cast(Iterable[Block], self.blocks), steps, strict=True):
             states.append(integrate(block, states[-1], [h])[-1])
             times.append(times[-1] + h)
-        return Trajectory(states, times, torch.full_like(snr_db, torch.inf))
+        return Trajectory(states, times)
 
     def flow(self, points: Tensor, snr_db: Tensor, **kwargs) -> Trajectory:
         """The tokens as they would be read out at every layer (B, n, d)."""
         path = self.latent_flow(points, snr_db, **kwargs)
-        return Trajectory([self.decode(z, points, snr_db) for z in path], path.times, path.blow_up_time)
+        return path.mapped(lambda z: self.decode(z, points, snr_db))
 
     def decode(self, z: Tensor, points: Tensor, snr_db: Tensor) -> Tensor:
         """Latent tokens, normalised (C.3), read back into the space of the data (C.5)."""
