@@ -24,7 +24,7 @@ GREY, FAINT = "#8d99ae", "#c9ced6"
 def flow(tokens: Empirical) -> Trajectory:
     """Every layer moves each token a little toward the average of what it attends to: those near it."""
     attention = Attention(NegativeSquaredDistance(), Softmax(GAMMA))
-    return integrate(Relative(attention), tokens, Uniform(T=6.0, n_layers=LAYERS))
+    return integrate(Relative(attention), tokens, Uniform(time=6.0, n_layers=LAYERS))
 
 
 def clusters(points: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:

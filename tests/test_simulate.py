@@ -17,7 +17,7 @@ def test_every_attention_flows(attention, masked):
         with pytest.raises(ValueError, match="couples all queries"):
             simulate(attention, n=12, masked=True)
         return
-    path = simulate(attention, n=12, V=-torch.eye(2), time=0.3, layers=3, masked=masked)
+    path = simulate(attention, n=12, V=-torch.eye(2), time=0.3, n_layers=3, masked=masked)
     assert path.points.shape == (4, 12, 2 + masked)
     assert torch.isfinite(path.points).all()
     assert (path.points[-1] - path.points[0]).abs().max() > 1e-3
@@ -65,13 +65,13 @@ def test_positions_of_masked_tokens_stay(relative):
 
 def test_a_gaussian_and_the_sphere():
     assert simulate("softmax", gaussian=True, V=-torch.eye(2), time=5.0).divergence == "none"
-    path = simulate("exp", n=30, sphere=True, time=1.0, layers=10)
+    path = simulate("exp", n=30, sphere=True, time=1.0, n_layers=10)
     assert torch.allclose(path.points.norm(dim=-1), torch.ones(11, 30).double())
 
 
 def test_progress_tells_the_time():
     seen = []
-    simulate("l2", n=10, V=-torch.eye(2), time=1.0, layers=2, progress=seen.append)
+    simulate("l2", n=10, V=-torch.eye(2), time=1.0, n_layers=2, progress=seen.append)
     assert seen[0] == 0.0
     assert max(seen) <= 1.0 + 1e-9
     assert len(seen) > 5
@@ -89,7 +89,7 @@ def test_bad_input_is_named(options, word):
 
 
 def test_files(tmp_path):
-    files = save(simulate("l2", n=15, time=0.5, layers=3), tmp_path)
+    files = save(simulate("l2", n=15, time=0.5, n_layers=3), tmp_path)
     assert [file.name for file in files] == ["trajectory.csv", "flow.png", "flow.gif"]
     assert len(pd.read_csv(files[0])) == 4 * 15
 

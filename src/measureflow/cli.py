@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, cast
 
 import typer
 
@@ -182,8 +182,9 @@ def simulate(
     from rich.progress import Progress
 
     from measureflow import simulate as door
+    from measureflow.flows import Outcome
 
-    options = {"d": d, "n": n, "time": time, "layers": layers, "epsilon": epsilon, "heads": heads, "masked": masked}
+    options = {"d": d, "n": n, "time": time, "n_layers": layers, "epsilon": epsilon, "heads": heads, "masked": masked}
     options |= {"relative": relative, "sphere": sphere, "gaussian": gaussian, "fast": fast, "seed": seed}
     try:
         K, V = (scale * torch.eye(max(d, 0), dtype=torch.float64) for scale in (key, value))
@@ -199,8 +200,12 @@ def simulate(
         fate = {"divergence": str(path.divergence), "blow_up_time": _finite(path.blow_up_time)}
         typer.echo(json.dumps(fate | {"files": [str(file) for file in files]}, indent=2))
         return
-    ending = {"none": "It did not diverge.", "infinite time": "It outgrew the limit: divergence in infinite time."}
-    typer.echo(ending.get(str(path.divergence), f"Blow-up in finite time, at t = {float(path.blow_up_time):.6g}."))
+    ending = {
+        Outcome.FINISHED: "It did not diverge.",
+        Outcome.BLEW_UP: f"Blow-up in finite time, at t = {float(path.blow_up_time):.6g}.",
+        Outcome.LEFT_FOR_INFINITY: "It outgrew the limit: divergence in infinite time.",
+    }
+    typer.echo(ending[cast(Outcome, path.outcome)])
     typer.echo("\n".join(str(file) for file in files))
 
 

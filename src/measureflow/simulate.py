@@ -24,7 +24,6 @@ from measureflow.attention import (
     Sinkhorn,
     Softmax,
     SoftmaxExpansion,
-    TimeDependent,
 )
 from measureflow.flows import Dopri5, OnSphere, Tangent, Trajectory, Uniform, integrate, rk4
 from measureflow.measures import Empirical, Gaussian
@@ -77,7 +76,7 @@ def simulate(
     d: int = 2,
     n: int = 500,
     time: float = 2.0,
-    layers: int = 40,
+    n_layers: int = 40,
     Q=None,
     K=None,
     V=None,
@@ -92,14 +91,14 @@ def simulate(
     seed: int = 0,
     progress: Callable[[float], None] | None = None,
 ) -> Trajectory:
-    r"""Flow a standard normal cloud of ``n`` points in R^d (or that Gaussian itself) for ``time``, in ``layers``.
+    r"""Flow a standard normal cloud of ``n`` points in R^d (or that Gaussian itself) for ``time``, in ``n_layers``.
 
     ``masked`` adds a position in [0, 1] as first coordinate, which stays; ``relative`` flows along
     :math:`\Gamma_\mu(x) - x`; ``sphere`` keeps tokens on the unit sphere [Zimin 2025, (1)]; ``fast`` is a tolerance for
     the Gauss transform, and ``progress`` is called with the time reached. Steps are adaptive; a blow-up ends the flow
     and has a time.
 
-    >>> path = simulate("l2", n=100, V=-torch.eye(2), time=1.0, layers=4)
+    >>> path = simulate("l2", n=100, V=-torch.eye(2), time=1.0, n_layers=4)
     >>> len(path), path.divergence
     (5, 'none')
     >>> simulate("linear", gaussian=True, time=10.0).blow_up_time
@@ -117,8 +116,9 @@ def simulate(
     field = Relative(field) if relative else field
     field = Masked(field) if masked else field  # outermost: nothing moves the positions
     mu = _start(d, n, spread, seed, gaussian, masked, sphere)
-    method = OnSphere(rk4, d) if sphere else METHOD
-    return integrate(_watched(Tangent(field) if sphere else field, progress), mu, Uniform(time, layers), method)
+    field, method = (Tangent(field), OnSphere(rk4)) if sphere else (field, METHOD)
+    tell = None if progress is None else lambda t, state: progress(float(t))
+    return integrate(field, mu, Uniform(time, n_layers), method, callback=tell)
 
 
 def _couples(M: Tensor | None, k: int) -> bool:
@@ -147,18 +147,6 @@ def _start(d: int, n: int, spread: float, seed: int, gaussian: bool, masked: boo
     if masked:
         x = torch.cat([torch.linspace(0, 1, n, dtype=x.dtype)[:, None], x], -1)
     return Empirical(x)
-
-
-def _watched(field: Field, progress: Callable[[float], None] | None) -> Field:
-    """The same field, which tells the time whenever it is asked."""
-    if progress is None:
-        return field
-
-    def at(t) -> Field:
-        progress(float(t))
-        return field
-
-    return TimeDependent(at)
 
 
 def save(path: Trajectory, out: str | Path, *, animate: bool = True) -> list[Path]:

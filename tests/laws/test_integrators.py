@@ -99,7 +99,7 @@ def test_the_embedded_method_is_of_order_four_and_no_more():
 @pytest.mark.parametrize("method", METHODS)
 def test_pulling_back_to_the_sphere_keeps_the_order(method):
     flow = meeting_on_the_circle()
-    sphere = OnSphere(METHODS[method], d=2)
+    sphere = OnSphere(METHODS[method])
     few, many = (
         flow.error(integrate(Tangent(flow.field), flow.start, Uniform(1.0, n), sphere)[-1])
         for n in {1: (64, 128), 2: (16, 32), 4: (8, 16), 5: (4, 8)}[METHODS[method].order]  # before rounding counts
@@ -112,7 +112,7 @@ def test_tokens_stay_on_the_sphere():
     x = normal(3, 20, 4, seed=1)
     x = x / x.norm(dim=-1, keepdim=True)
     field = Tangent(Attention(DotProduct(), Softmax(2.0), normal(4, 4, seed=2)))
-    path = integrate(field, x, Uniform(3.0, 30), OnSphere(rk4, d=4))
+    path = integrate(field, x, Uniform(3.0, 30), OnSphere(rk4))
     torch.testing.assert_close(path.points.norm(dim=-1), torch.ones(31, 3, 20).double(), rtol=0, atol=1e-14)  # rounding
     radial = (field(x) * x).sum(-1)
     assert radial.abs().max() < 1e-14

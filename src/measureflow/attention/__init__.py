@@ -1,16 +1,7 @@
 """The velocity field: scores, normalisers, and attention made of them."""
 
 from measureflow.attention.closed_forms import Affine, closed_form
-from measureflow.attention.field import (
-    Against,
-    Attention,
-    Field,
-    Masked,
-    MultiHead,
-    Relative,
-    Sum,
-    TimeDependent,
-)
+from measureflow.attention.field import Attention, Field, MultiHead
 from measureflow.attention.gauss_transform import Fast
 from measureflow.attention.matrix import Matrix
 from measureflow.attention.normalisers import (
@@ -30,9 +21,10 @@ from measureflow.attention.normalisers import (
 )
 from measureflow.attention.scores import DotProduct, NegativeSquaredDistance, Score
 from measureflow.attention.sinkhorn import Sinkhorn
+from measureflow.attention.wrappers import Against, Layers, Masked, Relative, Sum, TimeDependent
 
 __all__ = [
-    "Attention", "Field", "MultiHead", "Masked", "Relative", "Against", "Sum", "TimeDependent", "Fast",
+    "Attention", "Field", "MultiHead", "Masked", "Relative", "Against", "Sum", "TimeDependent", "Layers", "Fast",
     "Score", "DotProduct", "NegativeSquaredDistance",
     "Normaliser", "Softmax", "Hardmax", "Linear", "Sparsemax", "NormMax", "TopK", "GumbelSoftmax", "Sinkhorn",
     "Sigmoid", "ReLU", "Exp", "Identity", "SoftmaxExpansion",

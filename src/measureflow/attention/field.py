@@ -1,11 +1,8 @@
-"""Attention as a velocity field on measures, and the wrappers that make new fields from old ones."""
+"""Attention as a velocity field on measures."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from functools import reduce
-from operator import add
-from typing import cast
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -24,14 +21,16 @@ class Field(nn.Module):
     r"""A velocity field :math:`\Gamma_\mu(x)` that depends on the measure it moves.
 
     ``field(mu)`` is the velocity of the measure itself: at its points for an `Empirical` (or a plain tensor of
-    tokens, each of mass 1/n), as an affine map for a `Gaussian`. ``field.at(x, mu)`` is the velocity elsewhere.
-    A kind of field says how by `attend` and, where it can, `on_gaussian`.
+    tokens, each of mass 1/n), as an affine map for a `Gaussian`, part by part for tokens that carry more than a
+    position. ``field.at(x, mu)`` is the velocity elsewhere. A kind of field says how by `attend` and, where it can,
+    `on_gaussian`; or by `on_tokens`.
     """
 
-    def forward(self, mu: Empirical | Gaussian | Tensor) -> Tensor | Affine:
+    def forward(self, mu: Any) -> Any:
         if isinstance(mu, Gaussian):
             return self.on_gaussian(mu)
-        checks.instance("mu", mu, Empirical, Gaussian, Tensor)
+        if not isinstance(mu, Empirical | Tensor):
+            return self.on_tokens(mu)
         mu = mu if isinstance(mu, Empirical) else Empirical.trusted(mu)
         return self.at(mu, mu)
 
@@ -61,10 +60,30 @@ class Field(nn.Module):
         """The field on a Gaussian, where it is affine; a ValueError says where it is not."""
         raise ValueError(f"{type(self).__name__} has no closed form on a Gaussian: sample it and flow the particles")
 
+    def on_tokens(self, tokens: Any) -> tuple[Tensor, ...]:
+        """The velocity of each part of tokens that carry more than a position, for a field that moves such tokens."""
+        raise ValueError(
+            f"mu must be of type Empirical or Gaussian or Tensor, got {type(tokens).__name__}, "
+            f"which {type(self).__name__} does not move"
+        )
+
     @property
     def blind_to_total_mass(self) -> bool:
         """Whether equal masses may be left out, because only their ratios enter."""
         return False
+
+    @property
+    def depends_on_time(self) -> bool:
+        """Whether `frozen` gives a different field at different times."""
+        return False
+
+    def frozen(self, t: float | Tensor) -> Field:
+        """The field at time ``t``: itself, unless it depends on time."""
+        return self
+
+    def layer(self, index: int) -> Field:
+        """The field of one step of a schedule: itself, unless each step has a field of its own."""
+        return self
 
 
 class Attention(Field):
@@ -189,108 +208,3 @@ def _count(heads: Attention) -> int:
         if M is not None and M.ndim > 2:
             return M.shape[-3]
     raise ValueError("heads must have at least one matrix with a leading axis of heads, (H, k, d)")
-
-
-class Sum(Field):
-    r"""The sum of fields of any kinds, :math:`\Gamma_\mu = \sum_f c_f \Gamma_\mu^{(f)}`, with coefficients of one."""
-
-    def __init__(self, *fields: Field, coefficients: list[float] | None = None):
-        super().__init__()
-        if not fields:
-            raise ValueError("fields must name at least one field")
-        self.fields = nn.ModuleList(checks.instance("fields", field, Field) for field in fields)
-        self.coefficients = coefficients or [1.0] * len(fields)
-        if len(self.coefficients) != len(fields):
-            raise ValueError(f"coefficients has {len(self.coefficients)} entries for {len(fields)} fields")
-
-    def attend(self, x: Tensor, y: Tensor, w: Tensor | None, u: Tensor | None = None) -> Tensor:
-        return reduce(add, (c * field.attend(x, y, w, u) for c, field in self._terms()))
-
-    def on_gaussian(self, mu: Gaussian) -> Affine:
-        parts = [(k, field.on_gaussian(mu)) for k, field in self._terms()]
-        return Affine(reduce(add, (k * part.M for k, part in parts)), reduce(add, (k * part.c for k, part in parts)))
-
-    def _terms(self) -> list[tuple[float, Field]]:
-        return list(zip(self.coefficients, cast(Iterable[Field], self.fields), strict=True))
-
-
-class Relative(Field):
-    r"""The pull toward the field, :math:`\Gamma_\mu(x) - x`: a step of size one moves x onto its attention value."""
-
-    def __init__(self, field: Field):
-        super().__init__()
-        self.field = checks.instance("field", field, Field)
-
-    @property
-    def blind_to_total_mass(self) -> bool:
-        return self.field.blind_to_total_mass
-
-    def attend(self, x: Tensor, y: Tensor, w: Tensor | None, u: Tensor | None = None) -> Tensor:
-        return self.field.attend(x, y, w, u) - x
-
-    def on_gaussian(self, mu: Gaussian) -> Affine:
-        M, c = self.field.on_gaussian(mu)
-        return Affine(M - torch.eye(mu.d, dtype=M.dtype, device=M.device), c)
-
-
-class Against(Field):
-    r"""Cross-attention: the keys are a measure nu of their own that does not move, :math:`\Gamma_\nu(x)`."""
-
-    def __init__(self, field: Field, nu: Empirical | Gaussian):
-        super().__init__()
-        self.field = checks.instance("field", field, Field)
-        self.nu = checks.instance("nu", nu, Empirical, Gaussian)
-
-    def attend(self, x: Tensor, y: Tensor, w: Tensor | None, u: Tensor | None = None) -> Tensor:
-        if isinstance(self.nu, Gaussian):
-            return self.field.on_gaussian(self.nu).at(x)
-        return self.field.attend(x, self.nu.points, self.field.masses(self.nu), u)
-
-    def on_gaussian(self, mu: Gaussian) -> Affine:
-        if not isinstance(self.nu, Gaussian):
-            raise ValueError("nu is not a Gaussian, so the field it makes is not affine: flow particles instead")
-        return self.field.on_gaussian(self.nu)
-
-
-class Masked(Field):
-    r"""Causal attention [Castin 2025, (2.7)]: the first coordinate is a position, which nothing moves.
-
-    .. math:: \bar\Gamma_{\bar\mu}(\sigma, x) = (0,\; \Gamma_{\mu_\sigma}(x)), \qquad
-        \mu_\sigma = \bar\mu \text{ restricted to positions } \tau \le \sigma
-
-    A query that sees no mass at all stays where it is.
-    """
-
-    def __init__(self, field: Field):
-        super().__init__()
-        self.field = checks.instance("field", field, Field)
-
-    def attend(self, x: Tensor, y: Tensor, w: Tensor | None, u: Tensor | None = None) -> Tensor:
-        seen = (y[..., None, :, 0] <= x[..., :, None, 0]).to(y.dtype)
-        w = seen if w is None else w * seen
-        blind = (w.sum(-1, keepdim=True) == 0).to(y.dtype)
-        velocity = self.field.attend(x[..., 1:], y[..., 1:], w + blind, u) * (1 - blind)
-        return torch.cat([torch.zeros_like(velocity[..., :1]), velocity], -1)
-
-
-class TimeDependent(Field):
-    r"""A field whose parameters change along the flow: ``fields(t)`` is the field at time t.
-
-    Castin's Q(t), K(t), V(t), and a transformer with distinct layers, are such.
-    """
-
-    def __init__(self, fields: Callable[[float | Tensor], Field]):
-        super().__init__()
-        if not callable(fields):
-            raise ValueError("fields must be a function of time that returns a field")
-        self.fields: Callable[[float | Tensor], Field] = fields
-
-    def frozen(self, t: float | Tensor) -> Field:
-        """The field at time ``t``."""
-        return self.fields(t)
-
-    def attend(self, x: Tensor, y: Tensor, w: Tensor | None, u: Tensor | None = None) -> Tensor:
-        raise ValueError("a TimeDependent field has no value without a time: integrate it, or take .frozen(t)")
-
-    def on_gaussian(self, mu: Gaussian) -> Affine:
-        raise ValueError("a TimeDependent field has no value without a time: integrate it, or take .frozen(t)")

@@ -38,7 +38,7 @@ class FlowDial(Trajectory):
         self, states: list[Tensor], trajectory: Trajectory, seen, frame, model, snr_db: float, tree: TokenTree
     ):
         times = [torch.as_tensor(t).reshape(-1)[0] for t in trajectory.times]
-        super().__init__(states, times, torch.tensor(torch.inf))
+        super().__init__(states, times)
         self.snr_db = snr_db
         self.seen, self.tree = seen, tree  # the rows that flowed, and the tree of their tokens where they ended
         self._frame, self._model, self._counts = frame, model, None
@@ -47,7 +47,7 @@ class FlowDial(Trajectory):
     def still(cls, points: Tensor) -> FlowDial:
         """A flow that had nowhere to go."""
         dial = cls.__new__(cls)
-        Trajectory.__init__(dial, [points], [torch.tensor(0.0)], torch.tensor(torch.inf))
+        Trajectory.__init__(dial, [points], [torch.tensor(0.0)])
         dial.snr_db, dial.seen, dial.tree = float("inf"), None, None
         return dial
 

@@ -30,7 +30,7 @@ def flow(model, rows: Rows, snr_db, *, exact: bool, n_layers: int | None = None)
     told = 20 * np.log10(scale) - 10 * np.log10(1 + 10 ** (snr.numpy().clip(LEAST_SNR_DB) / 10))
     states = [torch.as_tensor(rows.mean) + scale * state.double() for state in path]
     states[0] = torch.as_tensor(rows.points).expand_as(states[0])
-    return Trajectory(states, path.times, path._blow_up), np.stack([told + noise[:, 0].numpy(), noise[:, 1].numpy()], 1)
+    return Trajectory(states, path.times), np.stack([told + noise[:, 0].numpy(), noise[:, 1].numpy()], 1)
 
 
 def snr_of(rows: Rows, noise_variance: float) -> float:

@@ -86,15 +86,15 @@ class Job:
 
 def simulated(asked: Simulation, tell: Callable[[float], None]) -> dict[str, Any]:
     """The flow as numbers for the page: positions or covariances, times, entropy, blow-up."""
-    from measureflow.flows import entropy
+    from measureflow.flows import Outcome, entropy
     from measureflow.simulate import simulate
 
-    options = asked.model_dump(exclude={"attention"})
-    path = simulate(asked.attention, progress=tell, **options)
+    options = asked.model_dump(exclude={"attention", "layers"})
+    path = simulate(asked.attention, n_layers=asked.layers, progress=tell, **options)
     result = {
         "times": [float(t) for t in path.times],
         "divergence": path.divergence,
-        "blow_up_time": None if path.divergence != "finite time" else float(path.blow_up_time),
+        "blow_up_time": float(path.blow_up_time) if path.outcome is Outcome.BLEW_UP else None,
     }
     if asked.gaussian:
         return result | {"covariances": path.covariances.tolist()}

@@ -12,13 +12,15 @@ from measureflow.flows.functionals import GradientFlow, InteractionEnergy, Sinkh
 from measureflow.flows.integrate import integrate
 from measureflow.flows.methods import RungeKutta, euler, heun, rk4
 from measureflow.flows.schedules import NoFlow, Uniform, Unit
+from measureflow.flows.solver import FixedStep, Solver
 from measureflow.flows.sphere import OnSphere, Tangent
-from measureflow.flows.trajectory import Trajectory
+from measureflow.flows.state import Tokens
+from measureflow.flows.trajectory import Outcome, Trajectory
 
 __all__ = [
-    "integrate", "Trajectory",
+    "integrate", "Trajectory", "Outcome", "Tokens",
     "Uniform", "Unit", "NoFlow",
-    "euler", "heun", "rk4", "dopri5", "Dopri5", "RungeKutta",
+    "Solver", "FixedStep", "RungeKutta", "euler", "heun", "rk4", "Dopri5", "dopri5",
     "OnSphere", "Tangent",
     "entropy", "interaction_energy", "numerical_rank", "cluster_count", "support_radius",
     "SinkhornEnergy", "InteractionEnergy", "GradientFlow", "curvature_at_dirac",

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from measureflow.flows.methods import RungeKutta, Slope, combine
+from measureflow.attention import Field
+from measureflow.flows.methods import RungeKutta, combine
+from measureflow.flows.solver import Callback
+from measureflow.flows.state import State, Step, batch_shape, parts, rebuilt, slope
+from measureflow.flows.trajectory import Trajectory
+
+Slope = Callable[[Tensor, Tensor], Tensor]  # f(y, t) for y' = f(y, t), y of shape (*b, D)
 
 # Dormand and Prince's pair of orders 5 and 4; the last stage is the slope at the new point
 STAGES = RungeKutta(
@@ -26,6 +33,10 @@ STAGES = RungeKutta(
 )
 FOURTH = (5179 / 57600, 0.0, 7571 / 16695, 393 / 640, -92097 / 339200, 187 / 2100, 1 / 40)
 ERROR = tuple(five - four for five, four in zip(STAGES.b, FOURTH, strict=True))
+NO_GRADIENT = (
+    "dopri5 has no gradient, for its steps depend on the state: use a fixed-step method such as rk4, "
+    "or call integrate under torch.no_grad()"
+)
 
 
 @dataclass
@@ -37,7 +48,8 @@ class Run:
     now: Tensor  # (*b)
     h: Tensor  # the step it would like next
     layer: Tensor  # index of the next time asked for
-    blow_up: Tensor  # when it left for infinity: inf while it has not, -1 if that takes infinite time
+    gone: Tensor  # whether it has been stopped, for it leaves for infinity
+    blow_up: Tensor  # when it reaches infinity: inf while it is not gone, and for those that take forever
     unit: Tensor  # sizes are counted in the size it began with, or in ones where that is smaller
     gate: Tensor  # (*b, 2) log size and log speed half-way to the limit, to tell blow-up from growth
 
@@ -50,7 +62,7 @@ class Dopri5:
     `Trajectory.blow_up_time` gives the time
     :math:`t + |y|/((p-1)\,|y|')` at which a growth :math:`|y|' \sim |y|^p` with p > 1 reaches infinity, p being
     measured over the last half of the way. Growth with p near 1 is exponential: it diverges too, but in infinite
-    time, and `Trajectory.divergence` says so.
+    time, and `Trajectory.outcome` says so.
     """
 
     rtol: float = 1e-8
@@ -60,18 +72,40 @@ class Dopri5:
     name: str = "dopri5"
     order: int = 5
 
-    def solve(self, f: Slope, y: Tensor, times: Tensor, shared: bool = False) -> tuple[Tensor, Tensor]:
-        r"""States (L, \*b, D) at increasing ``times`` (L, \*b), the first that of ``y``, and the blow-up times (\*b).
+    def solve(self, field: Field, mu: State, steps: list[Step], callback: Callback | None = None) -> Trajectory:
+        """The states at the times the steps lead to; each trajectory goes from one to the next at its own pace.
 
-        Each trajectory goes from one asked time to the next at its own pace. ``shared`` makes them all step
-        together, for fields that depend on time. A trajectory that blew up keeps its last finite state.
+        A field that depends on time makes them all step together. A trajectory that is gone keeps its last finite
+        state.
         """
+        vectors = Vectors(mu)
+        y, times = vectors.pack(parts(mu)), vectors.times(steps)
+        if torch.is_grad_enabled() and (y.requires_grad or times.requires_grad):
+            raise ValueError(NO_GRADIENT)
+
+        def f(y: Tensor, t: Tensor) -> Tensor:
+            v = vectors.pack(slope(vectors.unpack(y), field.frozen(t)))
+            if v.requires_grad:
+                raise ValueError(NO_GRADIENT)
+            return v
+
+        watch = None if callback is None else lambda run: callback(run.now, vectors.unpack(run.y))
+        found, run = self._follow(f, y, times, field.depends_on_time, watch)
+        states = [vectors.unpack(state) for state in found]
+        return Trajectory(states, list(times), run.blow_up, run.gone & torch.isinf(run.blow_up))
+
+    def _follow(
+        self, f: Slope, y: Tensor, times: Tensor, shared: bool, watch: Callable[[Run], object] | None
+    ) -> tuple[Tensor, Run]:
+        r"""States (L, \*b, D) at increasing ``times`` (L, \*b), the first that of ``y``, and where the run ended."""
         out = y.expand(len(times), *y.shape).clone()
         run = self._start(f, y, times, shared)
         for _ in range(self.max_steps):
-            active = (run.layer < len(times)) & torch.isinf(run.blow_up)
+            if watch is not None:
+                watch(run)
+            active = (run.layer < len(times)) & ~run.gone
             if not active.any():
-                return self._fill(out, run), run.blow_up
+                return self._fill(out, run), run
             arrived = self._step(f, run, times, active, shared)
             if arrived.any():
                 rows = arrived.flatten().nonzero().squeeze(-1)
@@ -90,9 +124,9 @@ class Dopri5:
         guess = 0.01 * (norm(y) + self.atol) / norm(slope).clamp_min(1e-300)  # a hundredth of the state's own time
         h = torch.minimum(guess, (times[-1] - times[0]).abs()).clamp_min(1e-12)
         layer = torch.ones_like(times[0], dtype=torch.long)
-        blow_up, gate = torch.full_like(h, torch.inf), torch.full_like(y[..., :2], torch.nan)
-        unit = norm(y).clamp_min(1.0)
-        return Run(y, slope, times[0].clone(), h, layer, blow_up, unit, gate.expand(*h.shape, 2))
+        gone, blow_up = torch.zeros_like(h, dtype=torch.bool), torch.full_like(h, torch.inf)
+        gate = y.new_full((*h.shape, 2), torch.nan)
+        return Run(y, slope, times[0].clone(), h, layer, gone, blow_up, norm(y).clamp_min(1.0), gate)
 
     def _step(self, f: Slope, run: Run, times: Tensor, active: Tensor, shared: bool) -> Tensor:
         """Try one step of every active trajectory; True for those that arrived at the time they were asked for."""
@@ -145,6 +179,7 @@ class Dopri5:
         leaving = stuck & (speed > 0) & (norm(run.y) < 1e-9 * run.now.abs() * speed)
         if (stuck & ~leaving).any():
             raise RuntimeError("dopri5 needs steps below rounding: the field is not smooth, or limit is too high")
+        run.gone = run.gone | leaving
         run.blow_up = torch.where(leaving, run.now, run.blow_up)
 
     def _watch(self, run: Run, taken: Tensor) -> None:
@@ -157,11 +192,42 @@ class Dopri5:
         here = torch.stack([size.log(), speed.log()], -1)
         passing = taken & (size > half) & torch.isnan(run.gate[..., 0])
         run.gate = torch.where(passing[..., None], here, run.gate)
-        gone = taken & (size > self.limit * run.unit) & torch.isinf(run.blow_up)
+        going = taken & (size > self.limit * run.unit)  # what is gone takes no steps
         growth = here - run.gate
         p = growth[..., 1] / growth[..., 0]
-        ahead = run.now + size / ((p - 1) * speed)
-        run.blow_up = torch.where(gone, torch.where(p > 1.1, ahead, -1.0), run.blow_up)
+        run.gone = run.gone | going
+        run.blow_up = torch.where(going & (p > 1.1), run.now + size / ((p - 1) * speed), run.blow_up)
+
+
+class Vectors:
+    r"""States like ``mu`` as vectors (\*b, D)."""
+
+    def __init__(self, mu: State):
+        if hasattr(mu, "after"):
+            raise ValueError(
+                f"dopri5 cannot move {type(mu).__name__}, which change by whole layers: use a fixed-step method"
+            )
+        self.mu, self.batch = mu, batch_shape(mu)
+        self.shapes = [x.shape[len(self.batch) :] for x in parts(mu)]
+
+    def pack(self, tensors: tuple[Tensor, ...]) -> Tensor:
+        """The moving parts of a state, or their velocities, end to end."""
+        flat = [x.flatten(len(self.batch)) for x in tensors]
+        return flat[0] if len(flat) == 1 else torch.cat(flat, -1)
+
+    def unpack(self, y: Tensor) -> State:
+        """The state whose moving parts are in ``y``."""
+        sizes = [shape.numel() for shape in self.shapes]
+        pieces = zip(y.split(sizes, -1), self.shapes, strict=True)
+        return rebuilt(self.mu, tuple(piece.unflatten(-1, shape) for piece, shape in pieces))
+
+    def times(self, steps: list[Step]) -> Tensor:
+        r"""The times (L, \*b) that the steps lead to, from zero on."""
+        x = parts(self.mu)[0]
+        rows = [torch.as_tensor(h, dtype=x.dtype, device=x.device).expand(self.batch) for h in steps]
+        if any((row < 0).any() for row in rows):
+            raise ValueError("schedule must not step back in time with an adaptive method")
+        return torch.stack([x.new_zeros(self.batch), *rows]).cumsum(0)
 
 
 def norm(y: Tensor) -> Tensor:

@@ -1,23 +1,18 @@
-"""One step of size h: explicit Runge-Kutta methods, each a tableau and its order."""
+"""Explicit Runge-Kutta methods with fixed steps: each is a tableau and its order."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-Slope = Callable[[Tensor, Tensor | float], Tensor]  # f(y, t) for y' = f(y, t), y of shape (*b, D)
-
-
-def spread(h: float | Tensor, y: Tensor) -> float | Tensor:
-    """A step size, possibly one for each batch element, shaped to multiply vectors (*b, D)."""
-    return h[..., None] if isinstance(h, Tensor) and h.ndim else h
+from measureflow.flows.solver import FixedStep, Slope
+from measureflow.flows.state import Parts, State, Step, moved
 
 
 @dataclass(frozen=True)
-class RungeKutta:
+class RungeKutta(FixedStep):
     r"""The explicit method :math:`k_i = f(y + h\sum_j a_{ij} k_j,\; t + c_i h)`, :math:`y^+ = y + h \sum_i b_i k_i`."""
 
     name: str
@@ -25,16 +20,19 @@ class RungeKutta:
     a: tuple[tuple[float, ...], ...]  # rows of the lower triangle, the first stage left out
     b: tuple[float, ...]
 
-    def step(self, f: Slope, y: Tensor, t: float | Tensor, h: float | Tensor) -> Tensor:
-        """The state after one step of size h, which may differ over the batch."""
-        s = spread(h, y)
-        k = [f(y, t)]
+    def step(self, f: Slope, mu: State, t: float | Tensor, h: Step) -> State:
+        k = [f(mu, t)]
         for row in self.a:
-            k.append(f(y + s * combine(row, k), t + sum(row) * h))
-        return y + s * combine(self.b, k)
+            k.append(f(moved(mu, combined(row, k), h), t + sum(row) * h))
+        return moved(mu, combined(self.b, k), h)
 
     def __repr__(self) -> str:
         return self.name
+
+
+def combined(coefficients: tuple[float, ...], k: list[Parts]) -> Parts:
+    """The sum of c_i k_i, part by part."""
+    return tuple(combine(coefficients, list(part)) for part in zip(*k, strict=True))
 
 
 def combine(coefficients: tuple[float, ...], k: list[Tensor]) -> Tensor:

@@ -12,34 +12,34 @@ from torch import Tensor
 from measureflow.measures import checks
 
 
-def _check(n_layers: int, T=None) -> None:
+def _check(n_layers: int, time=None) -> None:
     if not isinstance(n_layers, Integral) or n_layers < 1:
         raise ValueError(f"n_layers must be a positive whole number, got {n_layers!r}")
-    if T is not None:
-        checks.finite("T", checks.as_floats("T", T))
+    if time is not None:
+        checks.finite("time", checks.as_floats("time", time))
 
 
 @dataclass(frozen=True)
 class Uniform:
-    r"""L layers that share the time T evenly, :math:`h = T/L` [Zimin 2025, Figure 3].
+    r"""Layers that share the time T evenly among the L of them, :math:`h = T/L` [Zimin 2025, Figure 3].
 
-    T is a number, or one number for each batch element.
+    ``time`` is a number, or one number for each batch element.
 
-    >>> list(Uniform(T=2.0, n_layers=4))
+    >>> list(Uniform(time=2.0, n_layers=4))
     [0.5, 0.5, 0.5, 0.5]
     """
 
-    T: float | Tensor
+    time: float | Tensor
     n_layers: int
 
     def __post_init__(self):
-        _check(self.n_layers, self.T)
+        _check(self.n_layers, self.time)
 
     def __len__(self) -> int:
         return self.n_layers
 
     def __iter__(self) -> Iterator[float | Tensor]:
-        return iter([self.T / self.n_layers] * self.n_layers)
+        return iter([self.time / self.n_layers] * self.n_layers)
 
 
 @dataclass(frozen=True)
@@ -48,24 +48,25 @@ class Unit:
 
     The floor has no gradient, so training takes the fractional last layer, :math:`h_l = \mathrm{clamp}(T - l, 0, 1)`.
 
-    >>> list(Unit(T=2.6, n_layers=4))
+    >>> list(Unit(time=2.6, n_layers=4))
     [1.0, 1.0, 0.0, 0.0]
     """
 
-    T: float | Tensor
+    time: float | Tensor
     n_layers: int
     fractional: bool = False
 
     def __post_init__(self):
-        _check(self.n_layers, self.T)
+        _check(self.n_layers, self.time)
 
     def __len__(self) -> int:
         return self.n_layers
 
     def __iter__(self) -> Iterator[float | Tensor]:
-        T = torch.as_tensor(self.T, dtype=None if isinstance(self.T, Tensor) else torch.float64)
+        given = isinstance(self.time, Tensor)
+        T = torch.as_tensor(self.time, dtype=None if given else torch.float64)
         steps = [torch.clamp((T if self.fractional else torch.floor(T)) - l, 0, 1) for l in range(self.n_layers)]
-        return iter(steps if isinstance(self.T, Tensor) else [step.item() for step in steps])
+        return iter(steps if given else [step.item() for step in steps])
 
 
 @dataclass(frozen=True)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from torch import Tensor
 
 from measureflow.attention import Field
-from measureflow.flows.methods import RungeKutta, Slope
+from measureflow.flows.solver import FixedStep, Slope
+from measureflow.flows.state import State, Step, parts, rebuilt
 from measureflow.measures import checks
 
 
@@ -33,21 +34,21 @@ class Tangent(Field):
 
 
 @dataclass(frozen=True)
-class OnSphere:
-    """A method whose every step ends on the unit sphere of R^d: step, then divide each token by its length."""
+class OnSphere(FixedStep):
+    """A method whose every step ends on the unit sphere: take the step, then divide each token by its length.
 
-    method: RungeKutta
-    d: int
+    The order is that of the method it wraps: the division moves a token by no more than the error of the step.
+    """
+
+    method: FixedStep
+    order: int = field(init=False)
 
     def __post_init__(self):
-        checks.instance("method", self.method, RungeKutta)
+        checks.instance("method", self.method, FixedStep)
+        object.__setattr__(self, "order", self.method.order)
 
-    @property
-    def order(self) -> int:
-        """The order of the method it wraps: pulling back to the sphere moves a point by no more than its error."""
-        return self.method.order
-
-    def step(self, f: Slope, y: Tensor, t: float | Tensor, h: float | Tensor) -> Tensor:
-        """One step of the wrapped method, pulled back to the sphere."""
-        moved = self.method.step(f, y, t, h).unflatten(-1, (-1, self.d))
-        return normalised(moved).flatten(-2)
+    def step(self, f: Slope, mu: State, t: float | Tensor, h: Step) -> State:
+        if len(parts(mu)) > 1:
+            raise ValueError(f"mu must be points, which can lie on a sphere, got a {type(mu).__name__}")
+        new = self.method.step(f, mu, t, h)
+        return rebuilt(new, tuple(normalised(x) for x in parts(new)))

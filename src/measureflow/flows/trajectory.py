@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from enum import Enum
 from typing import TYPE_CHECKING, Any, overload
 
 import torch
 from torch import Tensor
 
+from measureflow.flows.state import State, batch_shape, positions
 from measureflow.measures import Empirical, Gaussian
 
 if TYPE_CHECKING:
@@ -15,12 +17,27 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-class Trajectory:
-    """The states of a flow: ``path[0]`` is where it began, ``path[-1]`` where it ended; its length counts both."""
+class Outcome(Enum):
+    """How a trajectory ended; the value says how long it takes to diverge [Castin 2025, 4.4]."""
 
-    def __init__(self, states: list, times: list, blow_up: Tensor):
+    FINISHED = "none"  # it reached the last time asked for
+    BLEW_UP = "finite time"  # it reaches infinity at its blow-up time
+    LEFT_FOR_INFINITY = "infinite time"  # it outgrew the limit, at a pace that takes forever to reach infinity
+
+
+class Trajectory:
+    r"""The states of a flow: ``path[0]`` is where it began, ``path[-1]`` where it ended; its length counts both.
+
+    ``times`` has the time of each state. ``blow_up_time`` (\*b) is when each trajectory reaches infinity, inf for those
+    that do not; ``left`` (\*b) marks those that leave for infinity without a time. Without these, all have finished.
+    """
+
+    def __init__(self, states: list, times: list, blow_up_time: Tensor | None = None, left: Tensor | None = None):
         self.states, self.times = states, times
-        self._blow_up = blow_up
+        if blow_up_time is None:
+            blow_up_time = positions(states[0]).new_full(batch_shape(states[0]), torch.inf)
+        self.blow_up_time = blow_up_time
+        self.left = torch.zeros_like(blow_up_time, dtype=torch.bool) if left is None else left
 
     def __len__(self) -> int:
         return len(self.states)
@@ -31,16 +48,20 @@ class Trajectory:
     def __getitem__(self, layer: slice) -> Trajectory: ...
     def __getitem__(self, layer: int | slice) -> Any:
         if isinstance(layer, slice):
-            return Trajectory(self.states[layer], self.times[layer], self._blow_up)
+            return Trajectory(self.states[layer], self.times[layer], self.blow_up_time, self.left)
         return self.states[layer]
 
     def __iter__(self) -> Iterator:
         return iter(self.states)
 
+    def mapped(self, view: Callable[[State], State]) -> Trajectory:
+        """The same flow with ``view(state)`` in place of each state."""
+        return Trajectory([view(state) for state in self.states], self.times, self.blow_up_time, self.left)
+
     @property
     def points(self) -> Tensor:
         r"""Positions over all layers, (layers, \*b, n, d); of a Gaussian flow, the means (layers, \*b, d)."""
-        return torch.stack([_points(state) for state in self.states])
+        return torch.stack([positions(state) for state in self.states])
 
     @property
     def covariances(self) -> Tensor:
@@ -48,23 +69,28 @@ class Trajectory:
         return torch.stack([state.covariance for state in self.states])
 
     @property
-    def blow_up_time(self) -> Tensor:
-        r"""The time (\*b) at which each trajectory reached infinity, inf for those that did not [Castin 2025, 4.4]."""
-        return torch.where(self._blow_up < 0, torch.inf, self._blow_up)
+    def outcome(self) -> Outcome | list[Outcome]:
+        """How each trajectory of the batch ended; of a flow without a batch, how it ended.
+
+        >>> Trajectory([torch.zeros(1, 2)], [0.0]).outcome
+        <Outcome.FINISHED: 'none'>
+        """
+        found = [
+            Outcome.LEFT_FOR_INFINITY if left else Outcome.BLEW_UP if time < torch.inf else Outcome.FINISHED
+            for left, time in zip(self.left.flatten().tolist(), self.blow_up_time.flatten().tolist(), strict=True)
+        ]
+        return found if self.blow_up_time.ndim else found[0]
 
     @property
     def divergence(self) -> list[str] | str:
-        """For each trajectory: ``"none"``, ``"finite time"`` (blow-up) or ``"infinite time"`` (it grew too large)."""
-        words = [
-            "infinite time" if b < 0 else ("none" if b == torch.inf else "finite time")
-            for b in self._blow_up.flatten().tolist()
-        ]
-        return words if self._blow_up.ndim else words[0]
+        """The outcome in a word: ``"none"``, ``"finite time"`` (blow-up) or ``"infinite time"`` (it grew too large)."""
+        outcome = self.outcome
+        return [one.value for one in outcome] if isinstance(outcome, list) else outcome.value
 
     def to_pandas(self) -> pandas.DataFrame:
         """One row for each point of each layer: layer, time, batch element, point, mass and coordinates x0, x1, ...
 
-        >>> Trajectory([torch.zeros(1, 2), torch.ones(1, 2)], [0.0, 1.0], torch.tensor(torch.inf)).to_pandas()
+        >>> Trajectory([torch.zeros(1, 2), torch.ones(1, 2)], [0.0, 1.0]).to_pandas()
            layer  time  batch  point  mass   x0   x1
         0      0   0.0      0      0   1.0  0.0  0.0
         1      1   1.0      0      0   1.0  1.0  1.0
@@ -83,7 +109,7 @@ class Trajectory:
             mass = rows.new_ones(rows.shape[:-1])
             columns["row"] = ["mean", *[f"covariance{i}" for i in range(state.d)]] * rows[..., 0, 0].numel()
         else:
-            rows = _points(state)
+            rows = positions(state)
             mass = state.weights if isinstance(state, Empirical) else rows.new_full(rows.shape[:-1], 1 / rows.shape[-2])
         n, d = rows.shape[-2:]
         flat = rows.detach().reshape(-1, d)
@@ -104,11 +130,5 @@ class Trajectory:
         if not len(self):
             return f"{type(self).__name__}(empty)"
         first = self.states[0]
-        what = f"points {tuple(first.shape)}" if isinstance(first, Tensor) else repr(first)
+        what = repr(first) if isinstance(first, Empirical | Gaussian) else f"points {tuple(positions(first).shape)}"
         return f"{type(self).__name__}({len(self)} states of {what})"
-
-
-def _points(state) -> Tensor:
-    if isinstance(state, Gaussian):
-        return state.mean
-    return state.points if isinstance(state, Empirical) else state

@@ -126,7 +126,7 @@ class AnyDimensionFlow(nn.Module):
             times.append(times[-1] + h)
         excess, log_error = self.noise((p[..., None] * f).sum(1)).unbind(-1)
         noise = torch.stack([10 * excess, log_error.clamp(-5, 3).exp()], -1)
-        return Trajectory(path, times, torch.full_like(snr_db, torch.inf)), noise
+        return Trajectory(path, times), noise
 
     def layer(self, x: Tensor, y: Tensor, f: Tensor, p: Tensor, log_p: Tensor, h: Tensor) -> tuple[Tensor, Tensor]:
         """One layer: what the heads offer, how far to go, and what to remember. Lengths are in units of the noise."""

@@ -113,14 +113,13 @@ class FlowTransformer(nn.Module):
         for block, h in zip(cast(Iterable[Block], self.blocks), steps, strict=True):
             states.append(integrate(block, states[-1], [h])[-1])
             times.append(times[-1] + h)
-        return Trajectory(states, times, torch.full_like(snr_db, torch.inf))
+        return Trajectory(states, times)
 
     def flow(self, points: Tensor | Empirical, snr_db: Tensor | float, **options) -> Trajectory:
         """The tokens as they would be read out at every layer, in the form of the points."""
         sets = self._sets(points, snr_db)
         path = self.latent_flow(sets.points, sets.snr_db, **options)
-        states = [self.decode(z, sets.points, sets.snr_db) for z in path]
-        return sets.trajectory(Trajectory(states, path.times, path.blow_up_time))
+        return sets.trajectory(path.mapped(lambda z: self.decode(z, sets.points, sets.snr_db)))
 
     def decode(self, z: Tensor, points: Tensor, snr_db: Tensor) -> Tensor:
         """Latent tokens, normalised (C.3), read back into the space of the data (C.5)."""

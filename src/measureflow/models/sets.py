@@ -52,7 +52,7 @@ class Sets:
         if self.given is None:
             return path
         times = [self.numbers(t) if isinstance(t, Tensor) and t.ndim else t for t in path.times]
-        return Trajectory([self.tokens(state) for state in path], times, self.numbers(path.blow_up_time))
+        return Trajectory([self.tokens(state) for state in path], times)
 
 
 def as_sets(points, snr_db, like: Tensor, weights=None) -> Sets:

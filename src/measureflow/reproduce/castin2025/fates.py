@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from measureflow.attention import Field
-from measureflow.flows import Dopri5, integrate
+from measureflow.flows import Dopri5, Outcome, integrate
 from measureflow.measures import Gaussian
 
 TIME = 1e6  # limits approached like 1/t are then within 1e-6
@@ -61,17 +61,17 @@ def follow(
             settled = _still(mu.covariance, path[-1].covariance, still)
             mu = path[-1]
             grown = torch.linalg.matrix_norm(mu.covariance) > method.limit * torch.linalg.matrix_norm(S0)
-            news = zip(moving, path.divergence, grown, settled, words, strict=True)
+            news = zip(moving, path.outcome, grown, settled, words, strict=True)
             words = [_word(*report) if moves else old for moves, *report, old in news]
         kept.append(mu.covariance)
     fates = Fates(clock[:, None].expand(-1, len(S0)), torch.stack(kept), gone, words)
     return _well_drawn(field, fates, method) if drawn else fates
 
 
-def _word(divergence: str, grown: bool, settled: bool) -> str:
+def _word(outcome: Outcome, grown: bool, settled: bool) -> str:
     """How a run stands; one that grew beyond the limit bit by bit takes infinite time to leave."""
-    if divergence != "none":
-        return divergence
+    if outcome is not Outcome.FINISHED:
+        return outcome.value
     return "infinite time" if grown else "settled" if settled else "still moving"
 
 

@@ -81,10 +81,10 @@ def circle_entropy(mu: Empirical, s: Tensor, density: Tensor) -> Tensor:
     return -(mu.weights * (density / stretch).log()).sum()
 
 
-def flow(mu: Empirical, beta: float, time: float, layers: int) -> Trajectory:
+def flow(mu: Empirical, beta: float, time: float, n_layers: int) -> Trajectory:
     """The unnormalised dynamics of [Zimin 2025, (1)] on the unit sphere."""
     score = DotProduct(beta * torch.eye(mu.d, dtype=torch.float64))
-    return integrate(Tangent(Attention(score, Exp())), mu, Uniform(time, layers), OnSphere(rk4, mu.d))
+    return integrate(Tangent(Attention(score, Exp())), mu, Uniform(time, n_layers), OnSphere(rk4))
 
 
 def compute(size: str, cache: Path) -> dict[str, pd.DataFrame]:
