@@ -17,7 +17,8 @@ PYTEST_ARGS ?= -n 2
 BENCH ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint format bench scoreboard chaos fuzz docs gallery wheel-test web web-test lock lock-check test-oldest clean
+.PHONY: help setup demo test test-processors test-oldest lint format bench scoreboard chaos fuzz docs gallery wheel-test web web-test lock \
+  lock-check clean
 
 help:  ## say what each target does
 	@echo "measureflow: type 'make' and one of"
@@ -49,6 +50,10 @@ demo: setup  ## cluster a bundled data set, and write a one-page report
 test: setup  ## check the import arrows and run every test
 	@$(BIN)/lint-imports --no-logo --no-cache
 	@$(TEST_ENV) $(BIN)/python -m pytest $(PYTEST_ARGS)
+
+test-processors: setup  ## run the numeric tests as other processors round, and compare FlowMixture's answers; ARGS=--short for less
+	@PYTHONPATH=tests $(BIN)/python -m processors.run $(ARGS)
+	@$(if $(ARGS),,PYTHONPATH=tests $(BIN)/python -m processors.same_answers)
 
 lint: setup  ## style, formatting, types, import arrows
 	@$(BIN)/ruff check .

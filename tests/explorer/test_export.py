@@ -1,7 +1,9 @@
 """What the browser runs is what torch runs: the same function in float64, and in float32 up to its rounding."""
 
+import copy
 import json
 import re
+from itertools import product
 
 import numpy as np
 import onnx
@@ -14,15 +16,12 @@ from measureflow.explorer import export
 from measureflow.models import AnyDimensionFlow, FlowTransformer, load_pretrained
 from measureflow.models.any_dimension import AnyDimensionConfig
 from measureflow.models.flow_transformer import FlowTransformerConfig
+from rounding import allowed, distance
 
 TINY = {
     "flow-transformer": lambda: FlowTransformer(FlowTransformerConfig(width=8, n_heads=2, hidden=8, n_layers=2)),
     "any-dimension": lambda: AnyDimensionFlow(AnyDimensionConfig(n_features=8, n_messages=2, hidden=8, n_layers=2)),
 }
-
-# In float32 torch itself strays from float64 by up to 4e-5 of the spread of the data in the any-dimension flow (eight
-# layers of softmaxes of squared distances), and the graph by as much another way: 1e-5 is what float64 keeps.
-ROUNDING = {"any-dimension": 1e-4, "flow-transformer": 1e-5}
 
 
 def session(graph: bytes) -> onnxruntime.InferenceSession:
@@ -31,20 +30,28 @@ def session(graph: bytes) -> onnxruntime.InferenceSession:
     return onnxruntime.InferenceSession(graph, options)
 
 
-def gap(model, graph: onnxruntime.InferenceSession, n: int, d: int, snr_db: float) -> float:
-    """The largest difference between torch's path and the graph's, on standard normal data."""
-    x = torch.randn(n, d, generator=torch.Generator().manual_seed(n))
-    with torch.no_grad():
-        path, times = export.WholePath(model)(x, torch.tensor([snr_db]))
-    ours, clock = graph.run(None, {"points": x.numpy(), "snr_db": np.array([snr_db], np.float32)})
-    assert ours.shape == path.shape
-    assert np.abs(clock - times.numpy()).max() < 1e-5
-    return float(np.abs(ours - path.numpy()).max())
+def assert_same_function(model, graph: onnxruntime.InferenceSession, n: int, dimensions, ratios) -> None:
+    """The graph lies no farther from torch in float64 than a few times what torch in float32 does, on n normal points.
+
+    Layers of softmaxes amplify what rounding does to a few tokens, so the largest error over all clouds is compared.
+    """
+    whole, exact = export.WholePath(model), export.WholePath(copy.deepcopy(model).double())
+    paths, clocks = [], []
+    for d, snr_db in product(dimensions, ratios):
+        x, snr = torch.randn(n, d, generator=torch.Generator().manual_seed(n)), torch.tensor([snr_db])
+        with torch.no_grad():
+            torchs, truth = whole(x, snr), exact(x.double(), snr.double())
+        graphs = graph.run(None, {"points": x.numpy(), "snr_db": snr.numpy()})
+        assert graphs[0].shape == truth[0].shape
+        for found, part in ((paths, 0), (clocks, 1)):
+            found.append((distance(graphs[part], truth[part]), allowed(torchs[part], truth[part])))
+    for found in (paths, clocks):
+        assert max(error for error, _ in found) <= max(most for _, most in found)
 
 
 @pytest.fixture(scope="module")
 def fresh() -> dict:
-    """A tiny model of each kind, its weights stirred (by more, float32 itself strays beyond 1e-5), and its export."""
+    """A tiny model of each kind, its weights stirred, and its export."""
     out = {}
     for kind, make in TINY.items():
         torch.manual_seed(0)
@@ -62,9 +69,8 @@ def test_a_fresh_export_agrees_with_torch(kind, fresh):
     model, graph = fresh[kind]
     run = session(graph)
     dimensions = (2,) if export.dimension(model) else (1, 2, 5)
-    for d in dimensions:
-        for n in (2, 50, 300):
-            assert gap(model, run, n, d, 7.0) < 1e-5
+    for n in (2, 50, 300):
+        assert_same_function(model, run, n, dimensions, (7.0,))
 
 
 @pytest.mark.slow
@@ -78,10 +84,9 @@ def test_the_shipped_export_is_the_shipped_model(entry):
     model = load_pretrained(entry["name"])
     assert entry == export.describe(entry["name"], model), "run `python -m measureflow.explorer.export`"
     run = session((export.MODELS / f"{entry['name']}.onnx").read_bytes())
-    for d in (2,) if entry["d"] else (1, 3, 8):
-        for n in (2, 100, 700):
-            for snr_db in (entry["snr_low"], (entry["snr_low"] + entry["snr_high"]) / 2, entry["snr_high"]):
-                assert gap(model, run, n, d, snr_db) < ROUNDING[entry["name"]]
+    ratios = (entry["snr_low"], (entry["snr_low"] + entry["snr_high"]) / 2, entry["snr_high"])
+    for n in (2, 100, 700):
+        assert_same_function(model, run, n, (2,) if entry["d"] else (1, 3, 8), ratios)
 
 
 @pytest.mark.slow
