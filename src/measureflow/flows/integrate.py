@@ -50,6 +50,8 @@ def _checked_steps(schedule: Iterable[float | Tensor], batch: tuple[int, ...]) -
             f"schedule must be a list of step sizes or a schedule such as Uniform(time, n_layers), got {schedule!r}"
         ) from None
     for i, step in enumerate(steps):
+        if i and step is steps[i - 1]:  # the layers of a uniform schedule are one and the same
+            continue
         h = checks.finite(f"schedule[{i}]", checks.as_floats(f"schedule[{i}]", step))
         if h.ndim and h.shape != batch:
             raise ValueError(

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from measureflow.attention import Field
 from measureflow.attention.normalisers import log_masses
-from measureflow.flows import Trajectory
+from measureflow.flows import Tokens, Trajectory, integrate
 from measureflow.measures import Empirical, checks
 from measureflow.measures.decibels import LEAST_SNR_DB, from_decibels
 from measureflow.models.flow_speed import FlowSpeed
@@ -113,36 +114,16 @@ class AnyDimensionFlow(nn.Module):
         snr_db = snr_db.clamp_min(LEAST_SNR_DB)
         p, centre, unit = _units(points, snr_db, weights)
         steps = self.speed.steps(snr_db, schedule, n_layers or self.config.n_layers)
-        x = y = (points - centre) / unit
-        log_p = log_masses(x, p)
+        x = (points - centre) / unit
         counted = torch.full_like(snr_db, x.shape[1]) if weights is None else weights.sum(-1)
         exact = torch.as_tensor(exact, device=x.device).flatten().expand(len(x))
         f = self._first_features(x, snr_db, counted, exact)
-        path, times = [points], [torch.zeros_like(snr_db)]
-        for h in steps:
-            h = torch.as_tensor(h).to(snr_db).expand_as(snr_db)
-            y, f = self.layer(x, y, f, p, log_p, h)
-            path.append(centre + unit * y)
-            times.append(times[-1] + h)
-        excess, log_error = self.noise((p[..., None] * f).sum(1)).unbind(-1)
+        path = integrate(Layer(self, x, p), Tokens(x, f), steps)
+        excess, log_error = self.noise((p[..., None] * path[-1].features).sum(1)).unbind(-1)
         noise = torch.stack([10 * excess, log_error.clamp(-5, 3).exp()], -1)
-        return Trajectory(path, times), noise
+        return Trajectory([points, *(centre + unit * tokens.positions for tokens in path[1:])], path.times), noise
 
-    def layer(self, x: Tensor, y: Tensor, f: Tensor, p: Tensor, log_p: Tensor, h: Tensor) -> tuple[Tensor, Tensor]:
-        """One layer: what the heads offer, how far to go, and what to remember. Lengths are in units of the noise."""
-        looks, gates = self._read(f)
-        here, there = looks.split(self.config.n_self, self.config.n_em)
-        near, seen_near, heard_near = mean_shift(y, here, log_p)
-        won, seen_won, heard_won = compete(x, y, there, log_p)
-        offers = torch.cat([near, won], 1)  # (B, heads, n, d)
-        moved = y + h[:, None, None] * (gates * (offers - y[:, None])).sum(1)
-        pooled = (p[..., None] * f).sum(1, keepdim=True).expand_as(f)
-        strayed = torch.log1p((y - x).square().mean(-1, keepdim=True))
-        numbers = torch.cat([*seen_near, *seen_won], 1).transpose(1, 2)
-        heard = torch.cat([heard_near, heard_won], 1).transpose(1, 2).flatten(2)
-        return moved, f + self.update(torch.cat([f, pooled, numbers, heard, strayed], -1))
-
-    def _read(self, f: Tensor) -> tuple[Looks, Tensor]:
+    def read(self, f: Tensor) -> tuple[Looks, Tensor]:
         """How tokens look around, and how far they follow each head, (B, heads, n, 1).
 
         Widths change by a factor of four at most: a wrong guess of the noise may mislead tokens, not hurl them.
@@ -175,6 +156,31 @@ class AnyDimensionFlow(nn.Module):
             model.reads.bias.unflatten(0, (model.heads, -1))[-1, 2] = 1.0
             model.log_width.zero_()
         return model
+
+
+class Layer(Field):
+    """A layer as the velocity of tokens that left the data x, of masses p: what the heads offer, and what to remember.
+
+    Lengths are in units of the noise.
+    """
+
+    def __init__(self, model: AnyDimensionFlow, x: Tensor, p: Tensor):
+        super().__init__()
+        self.model, self.x, self.p, self.log_p = model, x, p, log_masses(x, p)
+
+    def on_tokens(self, tokens: Tokens) -> Tokens:
+        (y, f), model = tokens, self.model
+        looks, gates = model.read(f)
+        here, there = looks.split(model.config.n_self, model.config.n_em)
+        near, seen_near, heard_near = mean_shift(y, here, self.log_p)
+        won, seen_won, heard_won = compete(self.x, y, there, self.log_p)
+        offers = torch.cat([near, won], 1)  # (B, heads, n, d)
+        velocity = (gates * (offers - y[:, None])).sum(1)
+        pooled = (self.p[..., None] * f).sum(1, keepdim=True).expand_as(f)
+        strayed = torch.log1p((y - self.x).square().mean(-1, keepdim=True))
+        numbers = torch.cat([*seen_near, *seen_won], 1).transpose(1, 2)
+        heard = torch.cat([heard_near, heard_won], 1).transpose(1, 2).flatten(2)
+        return Tokens(velocity, model.update(torch.cat([f, pooled, numbers, heard, strayed], -1)))
 
 
 def _spaced(low: float, high: float, count: int) -> Tensor:

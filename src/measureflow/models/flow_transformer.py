@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import cast
 
 import torch
 from torch import Tensor, nn
 
-from measureflow.attention import Attention, DotProduct, Field, Matrix, MultiHead, Softmax
+from measureflow.attention import Attention, DotProduct, Field, Layers, Matrix, MultiHead, Softmax
 from measureflow.flows import Trajectory, integrate
 from measureflow.measures import Empirical, checks
 from measureflow.models.flow_speed import SCHEDULES, FlowSpeed
@@ -55,8 +54,14 @@ class Block(Field):
         self.before_attention, self.before_ffn = nn.LayerNorm(width), nn.LayerNorm(width)
         self.ffn = nn.Sequential(nn.Linear(width, hidden), nn.GELU(), nn.Linear(hidden, width))
 
-    def forward(self, x: Tensor) -> Tensor:
-        a = self.attention(self.before_attention(x))
+    @property
+    def blind_to_total_mass(self) -> bool:
+        return self.attention.blind_to_total_mass
+
+    def attend(self, x: Tensor, y: Tensor, w: Tensor | None, u: Tensor | None = None) -> Tensor:
+        queries = self.before_attention(x)
+        keys = queries if y is x else self.before_attention(y)
+        a = self.attention.attend(queries, keys, w, u)
         return a + self.ffn(self.before_ffn(x + a))
 
 
@@ -106,14 +111,8 @@ class FlowTransformer(nn.Module):
         mean, scale = _moments(points, self.config.d)
         x = ((points - mean) / scale) @ self.projection().mT
         steps = list(self.steps(snr_db, schedule or self.config.schedule, n_layers or self.config.n_layers))
-        if not self.config.distinct:
-            return integrate(cast(Block, self.blocks[0]), x, steps)
-        states: list[Tensor] = [x]
-        times: list[float | Tensor] = [0.0]
-        for block, h in zip(cast(Iterable[Block], self.blocks), steps, strict=True):
-            states.append(integrate(block, states[-1], [h])[-1])
-            times.append(times[-1] + h)
-        return Trajectory(states, times)
+        blocks = [cast(Block, block) for block in self.blocks]
+        return integrate(Layers(*blocks) if self.config.distinct else blocks[0], x, steps)
 
     def flow(self, points: Tensor | Empirical, snr_db: Tensor | float, **options) -> Trajectory:
         """The tokens as they would be read out at every layer, in the form of the points."""
