@@ -115,7 +115,7 @@ def test_the_flow_stays_on_its_device(monkeypatch, x):
 def test_schedules_of_the_flow_in_any_dimension(x, schedule):
     model = load_pretrained("any-dimension")
     path = model.flow(x, torch.tensor([0.0, 8.0, 16.0]), schedule=schedule, n_layers=10)
-    steps = torch.stack(path.times).diff(dim=0)
+    steps = torch.stack([torch.as_tensor(t).expand(3) for t in path.times]).diff(dim=0)
     T = model.speed(torch.tensor([0.0, 8.0, 16.0]))
     wanted = {"uniform": T, "unit": T.floor(), "no-flow": torch.full((3,), 10.0)}[schedule]
     torch.testing.assert_close(steps.sum(0), wanted)
