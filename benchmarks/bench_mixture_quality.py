@@ -16,9 +16,9 @@ import torch
 
 import rivals
 from measureflow import FlowMixture
-from measureflow.estimators.shared_noise import SharedNoise, fit_em, responsibilities
 from measureflow.measures import wasserstein2
 from measureflow.measures.priors import MixturePrior, paper_test_prior
+from measureflow.mixtures.shared_noise import SharedNoise, fit_em, responsibilities
 from measureflow.training.config import seeded
 
 SNRS = (15.0, 10.0, 5.0)

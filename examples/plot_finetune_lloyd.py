@@ -14,7 +14,8 @@ whose first centres are random points, the start at which Lloyd is weakest.
 import matplotlib.pyplot as plt
 import torch
 
-from measureflow.circuits import kmeans_transformer, rows
+from measureflow.circuits import kmeans_transformer
+from measureflow.circuits.clarkson import rows
 
 N, D, K, LAYERS, GAMMA, STEPS, BATCH = 48, 2, 4, 3, 30.0, 250, 48
 generator = torch.Generator().manual_seed(0)

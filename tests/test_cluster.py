@@ -9,9 +9,9 @@ from typer.testing import CliRunner
 
 from measureflow import FlowMixture, cli
 from measureflow.data import load_faithful, load_penguins
-from measureflow.estimators.report import described, draw, page
-from measureflow.estimators.summary import Summary
-from measureflow.estimators.tables import choose_columns, parse_csv, read_table
+from measureflow.report.page import described, draw, page
+from measureflow.report.summary import Summary
+from measureflow.tables.read import choose_columns, parse_csv, read_table
 
 runner = CliRunner()
 GEYSER = load_faithful()

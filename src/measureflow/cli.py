@@ -90,9 +90,9 @@ def cluster(
     try:
         with Console(stderr=True).status("starting") as status:
             from measureflow.estimators import FlowMixture, UnfamiliarDataWarning
-            from measureflow.estimators.report import save_report
-            from measureflow.estimators.summary import Summary
-            from measureflow.estimators.tables import read_table
+            from measureflow.report.page import save_report
+            from measureflow.report.summary import Summary
+            from measureflow.tables.read import read_table
 
             status.update(f"reading {data.name}")
             table = read_table(data, None if columns is None else [name.strip() for name in columns.split(",")])

@@ -5,11 +5,11 @@ import pytest
 
 from clusters import any_data, blobs
 from measureflow import FlowMixture
-from measureflow.estimators.answer import in_doubt, sent
-from measureflow.estimators.rows import Rows
-from measureflow.estimators.shared_noise import SharedNoise
 from measureflow.measures import wasserstein2
 from measureflow.measures.priors import paper_test_prior
+from measureflow.mixtures.mixing_measure import in_doubt, sent
+from measureflow.mixtures.rows import Rows
+from measureflow.mixtures.shared_noise import SharedNoise
 from measureflow.training.config import seeded
 
 

@@ -10,8 +10,8 @@ from sklearn.metrics import adjusted_rand_score
 from clusters import any_data, blobs
 from measureflow import FlowMixture
 from measureflow.estimators import checks, flow_settings
-from measureflow.estimators.answer import sent
-from measureflow.estimators.shared_noise import SharedNoise
+from measureflow.mixtures.mixing_measure import sent
+from measureflow.mixtures.shared_noise import SharedNoise
 from measureflow.models import AnyDimensionFlow, load_pretrained
 from measureflow.models.sets import as_sets
 

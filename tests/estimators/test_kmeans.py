@@ -126,8 +126,8 @@ def test_fewer_places_than_clusters_warn_and_still_fit():
 
 
 def test_rows_that_share_a_projection_are_told_apart():
-    from measureflow.circuits.points import Points
-    from measureflow.estimators import seeding
+    from measureflow.lloyd import seeding
+    from measureflow.lloyd.points import Points
 
     a, b = seeding._direction(2)
     points = Points(np.array([[b, 0.0], [0.0, a], [b, 0.0]]))  # all three project onto a b

@@ -5,7 +5,7 @@ import pytest
 from scipy.cluster.hierarchy import fcluster, ward
 from sklearn.metrics import adjusted_rand_score
 
-from measureflow.estimators.token_tree import TokenTree
+from measureflow.mixtures.token_tree import TokenTree
 
 
 @pytest.mark.parametrize(("n", "d"), [(2, 1), (3, 2), (40, 1), (60, 2), (200, 2), (90, 16)])

@@ -7,9 +7,10 @@ import numpy as np
 import torch
 
 from measureflow.attention import Softmax, Sparsemax
-from measureflow.circuits import rows, textbook
-from measureflow.circuits.geometry import Euclidean, Lifted, Spherical, ZeroSumSpherical
-from measureflow.circuits.selections import TopKSoftmax
+from measureflow.circuits import textbook
+from measureflow.circuits.clarkson import rows
+from measureflow.circuits.clarkson.geometry import Euclidean, Lifted, Spherical, ZeroSumSpherical
+from measureflow.circuits.clarkson.selections import TopKSoftmax
 
 SEED = 7
 

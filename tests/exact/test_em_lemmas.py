@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from measureflow.attention import Hardmax, Identity, Softmax
 from measureflow.circuits import approximate, em_transformer
-from measureflow.circuits.em_stream import Design
-from measureflow.circuits.he_layers import AttentionLayer, FullyConnected, Heads, Transformer, gated, linear
-from measureflow.circuits.sigmoid_heads import sigmoid_heads
+from measureflow.circuits.he.layers import AttentionLayer, FullyConnected, Heads, Transformer, gated, linear
+from measureflow.circuits.he.sigmoid_heads import sigmoid_heads
+from measureflow.circuits.he.stream import Design
 from measureflow.circuits.textbook_em import lloyd_path, nearest, plus_plus, spectral_start
 
 

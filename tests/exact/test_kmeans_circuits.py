@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exact.kmeans_cases import Case, cases, generic
-from measureflow.circuits import kmeans_transformer, rows, textbook
+from measureflow.circuits import kmeans_transformer, textbook
+from measureflow.circuits.clarkson import rows
 
 CASES, LATTICE_CASES = cases(weights_delta=400.0), cases(weights_delta=1024.0)
 # Centres are sums of up to a few hundred numbers of size ten: 1e-12 is some hundred roundings.
@@ -143,7 +144,7 @@ def test_rotated_parameters_are_the_same_algorithm(case):
 
 def test_a_gap_of_two_delta_needs_the_root_of_delta():
     """(32) prints the factor delta, which would lower scores by 2 delta squared."""
-    from measureflow.circuits.geometry import Euclidean
+    from measureflow.circuits.clarkson.geometry import Euclidean
     from measureflow.circuits.stream import Stream
 
     stream, geometry = Stream(point=1, assignment=2), Euclidean()
@@ -231,7 +232,7 @@ def test_bad_input_is_named(bad, word):
 def test_gamma_as_a_percentile(gamma):
     """What norm-max keeps of a cluster is what `kept_percentage` says, and one gamma trims a larger cluster more."""
     from measureflow.attention import NormMax
-    from measureflow.circuits.selections import kept_percentage
+    from measureflow.circuits.clarkson.selections import kept_percentage
 
     r = torch.rand(40, dtype=torch.float64, generator=torch.Generator().manual_seed(0)) * 9
     w = torch.arange(40) % 3 + 1.0

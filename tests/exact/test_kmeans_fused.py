@@ -10,10 +10,12 @@ from hypothesis import strategies as st
 
 from exact.kmeans_cases import SEED, generic, gumbel_numbers
 from measureflow.attention import NormMax, Softmax, Sparsemax
-from measureflow.circuits import fused, kmeans_transformer, rows, textbook
-from measureflow.circuits.geometry import Euclidean, Spherical
-from measureflow.circuits.points import Points
-from measureflow.circuits.selections import PercentileCut, TopKSoftmax
+from measureflow.circuits import kmeans_transformer, textbook
+from measureflow.circuits.clarkson import rows
+from measureflow.circuits.clarkson.geometry import Euclidean, Spherical
+from measureflow.circuits.clarkson.selections import PercentileCut, TopKSoftmax
+from measureflow.lloyd import steps as fused
+from measureflow.lloyd.points import Points
 
 WEIGHED = {
     "percentile": (PercentileCut(60.0, 1e3), lambda X, C, **o: textbook.trimmed(X, C, 60.0, **o)),

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from numba import njit
 
-from measureflow.circuits.kernels import ROWS, table_of, two_nearest
-from measureflow.circuits.points import Points
+from measureflow.lloyd.kernels import ROWS, table_of, two_nearest
+from measureflow.lloyd.points import Points
 
 
 @njit

@@ -15,7 +15,7 @@ from tqdm import tqdm
 from fuzz.limits import guarded, refusal
 from fuzz.mutations import mutated
 from measureflow import FlowMixture
-from measureflow.estimators.tables import choose_columns, parse_csv
+from measureflow.tables.read import choose_columns, parse_csv
 
 
 def small_table(rng: np.random.Generator) -> bytes:

@@ -11,9 +11,9 @@ from torch.nn.functional import cross_entropy
 from measureflow.estimators.in_context import InContextClustering
 from measureflow.measures.he_mixtures import HeMixtures
 from measureflow.models import InContextClusterer
-from measureflow.models.assignment_loss import assignment_cross_entropy, best_names, pair_costs
 from measureflow.models.in_context import context_rows, standardised
-from measureflow.models.in_context_training import FOUND, PRINTED, Recipe, train
+from measureflow.training.assignment_loss import assignment_cross_entropy, best_names, pair_costs
+from measureflow.training.in_context import FOUND, PRINTED, Recipe, train
 
 
 def generator(seed=0):

@@ -10,12 +10,12 @@ from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
 from measureflow.measures.he_mixtures import HeMixtures
-from measureflow.models.in_context_training import Recipe
 from measureflow.reproduce import artefacts, reproduce
 from measureflow.reproduce.he2025 import separation, theorem
 from measureflow.reproduce.he2025.baselines import lloyd, lloyd_from_plus_plus, plus_plus, spectral
 from measureflow.reproduce.he2025.scores import adjusted_rand_index, contingency, normalised_mutual_information
 from measureflow.reproduce.he2025.trained import Setting, measured
+from measureflow.training.in_context import Recipe
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,7 @@
 """The scikit-learn door."""
 
-from measureflow.estimators.familiarity import UnfamiliarDataWarning
 from measureflow.estimators.flow_mixture import FlowMixture
 from measureflow.estimators.kmeans import TransformerKMeans
+from measureflow.mixtures.misfit import UnfamiliarDataWarning
 
 __all__ = ["FlowMixture", "UnfamiliarDataWarning", "TransformerKMeans"]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from measureflow.circuits.points import Assignment, Frame, Points
 from measureflow.estimators import checks
+from measureflow.lloyd.points import Assignment, Frame, Points
 
 
 def is_dask(X) -> bool:

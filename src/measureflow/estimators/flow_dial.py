@@ -9,9 +9,9 @@ import torch
 from torch import Tensor
 
 from measureflow.attention.threads import one_thread
-from measureflow.estimators.proposals import flow
-from measureflow.estimators.token_tree import TokenTree
 from measureflow.flows import Trajectory
+from measureflow.mixtures.proposals import flow
+from measureflow.mixtures.token_tree import TokenTree
 
 MARKS_DB = np.arange(-4.0, 31.0, 2.0)  # where the dial is tried when it is first turned
 DIAL_ROWS = 400

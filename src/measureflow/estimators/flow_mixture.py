@@ -12,14 +12,14 @@ from sklearn.utils.validation import check_array, check_is_fitted
 
 from measureflow.attention.threads import one_thread
 from measureflow.estimators import checks, dask_points
-from measureflow.estimators.answer import mixing
-from measureflow.estimators.familiarity import UnfamiliarDataWarning, coarse_column, strangeness
 from measureflow.estimators.flow_dial import FlowDial
 from measureflow.estimators.flow_settings import FlowSettings, open_flow
-from measureflow.estimators.rows import Rows, distinct_rows
-from measureflow.estimators.search import CLIMB_ROWS, Found, Search
-from measureflow.estimators.shared_noise import SharedNoise, responsibilities
 from measureflow.measures import Empirical
+from measureflow.mixtures.misfit import UnfamiliarDataWarning, coarse_column, misfit_message
+from measureflow.mixtures.mixing_measure import mixing
+from measureflow.mixtures.rows import Rows, distinct_rows
+from measureflow.mixtures.search import CLIMB_ROWS, Search, SearchResult
+from measureflow.mixtures.shared_noise import SharedNoise, responsibilities
 from measureflow.models.flow_speed import SCHEDULES
 
 SUMMARY_ROWS = 8192  # rows that partial_fit remembers
@@ -38,7 +38,7 @@ class FlowMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
     Parameters
     ----------
     n_clusters : int or None
-        Found when None, obeyed when given.
+        SearchResult when None, obeyed when given.
     snr_db : float or None
         Signal-to-noise ratio in decibels, :math:`10\log_{10}(\text{variance of the centres} / \sigma^2)`; estimated
         when None. A lower one gives fewer, coarser clusters.
@@ -191,7 +191,7 @@ class FlowMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
         search = Search(self._model(), rows, n_clusters=K, snr_db=self.snr_db, n_layers=self.n_layers)
         self._keep(rows, search.run(polish=self.polish))
 
-    def _keep(self, rows: Rows, found: Found) -> None:
+    def _keep(self, rows: Rows, found: SearchResult) -> None:
         self._frame, fit = found.frame, found.mixture
         centres = self._frame.outward(fit.centres)
         order = np.lexsort((*centres.T[::-1], -np.round(fit.masses, 12)))
@@ -206,7 +206,7 @@ class FlowMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
 
     def _warn(self, rows: Rows) -> None:
         """Say so when the rows do not look like a few round clusters with one noise."""
-        column, odd = coarse_column(rows), strangeness(self._frame.inward(rows), self._fit)
+        column, odd = coarse_column(rows), misfit_message(self._frame.inward(rows), self._fit)
         if column is not None:
             name = getattr(self, "feature_names_in_", range(rows.points.shape[1]))[column]
             text = f"column {name!r} has only a few different values and splits the clusters by them: leave it out?"
@@ -216,7 +216,7 @@ class FlowMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
             return
         warnings.warn(text, UnfamiliarDataWarning, stacklevel=6)
 
-    def _keep_flow(self, rows: Rows, found: Found) -> None:
+    def _keep_flow(self, rows: Rows, found: SearchResult) -> None:
         if found.flowed is None:
             still = torch.as_tensor(self.cluster_centers_)
             self.flow_ = FlowDial.still(still)
@@ -224,7 +224,7 @@ class FlowMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
             return
         path, seen, tree = found.flowed.path, found.flowed.seen, found.flowed.tree
         outward = [torch.as_tensor(self._frame.outward(state[0].numpy())) for state in path]
-        self.flow_ = FlowDial(outward, path, seen, self._frame, self._model(), found.flowed.told_db, tree)
+        self.flow_ = FlowDial(outward, path, seen, self._frame, self._model(), found.flowed.assumed_snr_db, tree)
         points, masses = mixing(replace(found, mixture=self._fit), rows)
         self.mixing_measure_ = Empirical(torch.as_tensor(self._frame.outward(points)), torch.as_tensor(masses))
 

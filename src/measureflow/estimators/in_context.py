@@ -13,7 +13,7 @@ from measureflow.estimators import checks
 from measureflow.estimators.flow_settings import check_weights
 from measureflow.measures.he_mixtures import HeMixtures
 from measureflow.models.in_context import InContextClusterer, standardised
-from measureflow.models.in_context_training import FOUND, train
+from measureflow.training.in_context import FOUND, train
 
 
 class InContextClustering(ClusterMixin, BaseEstimator):

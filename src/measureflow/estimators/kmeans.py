@@ -11,10 +11,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from measureflow.attention.threads import one_thread
-from measureflow.circuits.fused import on_sphere
-from measureflow.circuits.points import Points
-from measureflow.estimators import checks, dask_points, seeding
+from measureflow.estimators import checks, dask_points
 from measureflow.estimators.kmeans_steps import ALGORITHMS, WEIGHTINGS, choose_step
+from measureflow.lloyd import seeding
+from measureflow.lloyd.points import Points
+from measureflow.lloyd.steps import on_sphere
 
 INITS = {"k-means++": seeding.plus_plus, "random": seeding.at_random}
 CHOICES = {

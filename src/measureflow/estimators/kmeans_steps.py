@@ -8,11 +8,12 @@ import numpy as np
 import torch
 
 from measureflow.attention import Normaliser, NormMax, Softmax, Sparsemax
-from measureflow.circuits import kmeans_transformer, rows
-from measureflow.circuits.fused import farthest, lloyd_step, medoid_step, soft_step, weighed_step
-from measureflow.circuits.geometry import Euclidean, Lifted, Spherical
-from measureflow.circuits.points import Points
-from measureflow.circuits.selections import PercentileCut, TopKSoftmax
+from measureflow.circuits import kmeans_transformer
+from measureflow.circuits.clarkson import rows
+from measureflow.circuits.clarkson.geometry import Euclidean, Lifted, Spherical
+from measureflow.circuits.clarkson.selections import PercentileCut, TopKSoftmax
+from measureflow.lloyd.points import Points
+from measureflow.lloyd.steps import farthest, lloyd_step, medoid_step, soft_step, weighed_step
 
 ALGORITHMS = ("lloyd", "soft", "spherical", "trimmed", "robust", "medoids")
 WEIGHTINGS = ("softmax", "sparsemax", "topk")

@@ -8,8 +8,9 @@ import torch
 from torch import Tensor
 
 from measureflow.attention import Attention
-from measureflow.circuits import kmeans_transformer, rows
-from measureflow.circuits.kmeans import KMeansTransformer
+from measureflow.circuits import kmeans_transformer
+from measureflow.circuits.clarkson import rows
+from measureflow.circuits.clarkson.kmeans import KMeansTransformer
 
 HEADS = {  # name of a head: what its queries and keys are, and what it does
     "enc_sa": ("points", "points", "each point finds itself and erases its old assignment"),

@@ -14,7 +14,7 @@ from measureflow.flows import Tokens, Trajectory, integrate
 from measureflow.measures import Empirical, checks
 from measureflow.measures.decibels import LEAST_SNR_DB, from_decibels
 from measureflow.models.flow_speed import FlowSpeed
-from measureflow.models.heads import SEEN_NEAR, SEEN_WON, Looks, compete, mean_shift
+from measureflow.models.heads import SEEN_NEAR, SEEN_WON, HeadParameters, compete, mean_shift
 from measureflow.models.sets import as_sets
 
 FEWEST, MOST = 100, 1000  # numbers of points that the flow can tell apart
@@ -123,7 +123,7 @@ class AnyDimensionFlow(nn.Module):
         noise = torch.stack([10 * excess, log_error.clamp(-5, 3).exp()], -1)
         return Trajectory([points, *(centre + unit * tokens.positions for tokens in path[1:])], path.times), noise
 
-    def read(self, f: Tensor) -> tuple[Looks, Tensor]:
+    def read(self, f: Tensor) -> tuple[HeadParameters, Tensor]:
         """How tokens look around, and how far they follow each head, (B, heads, n, 1).
 
         Widths change by a factor of four at most: a wrong guess of the noise may mislead tokens, not hurl them.
@@ -131,7 +131,7 @@ class AnyDimensionFlow(nn.Module):
         read = self.reads(f).unflatten(-1, (self.heads, -1)).transpose(1, 2)
         change, bias, gate, messages = read.split([1, 1, 1, self.config.n_messages], -1)
         precision = torch.exp(-2 * (self.log_width[:, None, None] + change.clamp(-1.5, 1.5)))
-        return Looks(precision, bias, messages), gate.clamp(-2, 2)
+        return HeadParameters(precision, bias, messages), gate.clamp(-2, 2)
 
     def _first_features(self, x: Tensor, snr_db: Tensor, counted: Tensor, exact: Tensor) -> Tensor:
         """All tokens begin alike, knowing the SNR, how far to trust it, the dimension, and how many points count."""
@@ -170,8 +170,8 @@ class Layer(Field):
 
     def on_tokens(self, tokens: Tokens) -> Tokens:
         (y, f), model = tokens, self.model
-        looks, gates = model.read(f)
-        here, there = looks.split(model.config.n_self, model.config.n_em)
+        head, gates = model.read(f)
+        here, there = head.split(model.config.n_self, model.config.n_em)
         near, seen_near, heard_near = mean_shift(y, here, self.log_p)
         won, seen_won, heard_won = compete(self.x, y, there, self.log_p)
         offers = torch.cat([near, won], 1)  # (B, heads, n, d)

@@ -1,4 +1,4 @@
-"""The two ways a token of `AnyDimensionFlow` looks around: at its neighbours, and at the data it can win.
+"""The two kinds of heads of `AnyDimensionFlow`: one attends to a token's neighbours, one to the data it can win.
 
 Each returns the means it offers, (B, heads, n, d), the invariant numbers it has seen, a list of (B, heads, n), and the
 messages it was sent, (B, heads, n, m). A squared distance is a dot product of lifted vectors,
@@ -18,17 +18,17 @@ from measureflow.attention.fused import softmax_means
 
 
 @dataclass(frozen=True, eq=False)
-class Looks:
+class HeadParameters:
     """How the tokens look around in each head: everything here is read from their features."""
 
     precision: Tensor  # (B, heads, n, 1): one over the squared width
     bias: Tensor  # (B, heads, n, 1): how attractive a token is
     messages: Tensor  # (B, heads, n, m): what it tells others
 
-    def split(self, *heads: int) -> list[Looks]:
-        """The looks of the first few heads, of the next few, and so on."""
+    def split(self, *heads: int) -> list[HeadParameters]:
+        """The parameters of the first few heads, of the next few, and so on."""
         parts = (t.split(heads, 1) for t in (self.precision, self.bias, self.messages))
-        return [Looks(*part) for part in zip(*parts, strict=True)]
+        return [HeadParameters(*part) for part in zip(*parts, strict=True)]
 
     def everywhere(self, *columns: Tensor) -> list[Tensor]:
         """The same columns (B, n, ...) in every head."""
@@ -39,24 +39,24 @@ SEEN_NEAR = 3  # numbers that `mean_shift` reports
 SEEN_WON = 5  # numbers that `compete` reports
 
 
-def mean_shift(y: Tensor, looks: Looks, log_p: Tensor) -> tuple[Tensor, list[Tensor], Tensor]:
+def mean_shift(y: Tensor, head: HeadParameters, log_p: Tensor) -> tuple[Tensor, list[Tensor], Tensor]:
     r"""Attention among the tokens by distance, a learned mean shift.
 
     .. math:: m_i = \sum_j a_{ij}\, y_j, \qquad a_{ij} \propto p_j\, e^{-|y_i - y_j|^2 / 2 b_i^2 + \beta_j}
     """
-    precision, d = looks.precision, y.shape[-1]
-    y, half = looks.everywhere(y, y.square().sum(-1, keepdim=True) / 2)
+    precision, d = head.precision, y.shape[-1]
+    y, half = head.everywhere(y, y.square().sum(-1, keepdim=True) / 2)
     attended, log_density = softmax_means(
         (precision * y, precision, torch.ones_like(precision)),
-        (y, -half, looks.bias + log_p[:, None, :, None]),
-        (y, half, looks.messages),
+        (y, -half, head.bias + log_p[:, None, :, None]),
+        (y, half, head.messages),
     )
-    means, halves, messages = attended.split([d, 1, looks.messages.shape[-1]], -1)
+    means, halves, messages = attended.split([d, 1, head.messages.shape[-1]], -1)
     log_density = log_density - (precision * half).squeeze(-1)
     return means, [log_density / 4, _moved(means, y), _spread(means, halves)], messages
 
 
-def compete(x: Tensor, y: Tensor, looks: Looks, log_p: Tensor) -> tuple[Tensor, list[Tensor], Tensor]:
+def compete(x: Tensor, y: Tensor, head: HeadParameters, log_p: Tensor) -> tuple[Tensor, list[Tensor], Tensor]:
     r"""Tokens compete for each datum, and each moves toward the mean of what it wins: the E and M steps.
 
     .. math::
@@ -67,14 +67,14 @@ def compete(x: Tensor, y: Tensor, looks: Looks, log_p: Tensor) -> tuple[Tensor, 
     beta = 0 [He 2025, Algorithm 1]. A message goes to the data that a token may win, and from them to all tokens that
     want the same.
     """
-    precision, d, m = looks.precision, x.shape[-1], looks.messages.shape[-1]
+    precision, d, m = head.precision, x.shape[-1], head.messages.shape[-1]
     log_p = log_p[:, None, :, None]
-    x, size = looks.everywhere(x, x.square().sum(-1, keepdim=True))
-    y, half = looks.everywhere(y, y.square().sum(-1, keepdim=True) / 2)
-    own = looks.bias - precision * half
+    x, size = head.everywhere(x, x.square().sum(-1, keepdim=True))
+    y, half = head.everywhere(y, y.square().sum(-1, keepdim=True) / 2)
+    own = head.bias - precision * half
     at, width = precision * y, -precision / 2
     told, fit = softmax_means(
-        (x, size, torch.ones_like(size)), (at, width, own + log_p), (y, half, looks.messages)
+        (x, size, torch.ones_like(size)), (at, width, own + log_p), (y, half, head.messages)
     )  # (B, heads, data, ...): what each datum hears, and how well it is explained
     centre, halves, heard = told.split([d, 1, m], -1)
     doubt = _spread(centre, halves)  # how far apart those are that claim it

@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 import torch
 
-from measureflow.circuits import kmeans_transformer, rows, textbook
+from measureflow.circuits import kmeans_transformer, textbook
+from measureflow.circuits.clarkson import rows
 
 TITLE = "Clarkson 2025, Figure 3: objective, centres and assignments of Lloyd and of the transformer"
 

@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 import torch
 
-from measureflow.circuits import kmeans_transformer, rows
+from measureflow.circuits import kmeans_transformer
+from measureflow.circuits.clarkson import rows
 
 TITLE = "Clarkson 2025, Figure 4: difference of the log objectives of transformer and Lloyd after ten layers"
 

@@ -9,9 +9,10 @@ import pandas as pd
 import torch
 
 from measureflow.attention import Softmax, Sparsemax
-from measureflow.circuits import kmeans_transformer, rows, textbook
-from measureflow.circuits.geometry import Euclidean, Lifted, Spherical, ZeroSumSpherical
-from measureflow.circuits.selections import TopKSoftmax
+from measureflow.circuits import kmeans_transformer, textbook
+from measureflow.circuits.clarkson import rows
+from measureflow.circuits.clarkson.geometry import Euclidean, Lifted, Spherical, ZeroSumSpherical
+from measureflow.circuits.clarkson.selections import TopKSoftmax
 
 TITLE = "Clarkson 2025, Table 1: configurations of one transformer, and the algorithms they are"
 

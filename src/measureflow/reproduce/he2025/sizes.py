@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from measureflow.measures.he_mixtures import HeMixtures
-from measureflow.models.in_context_training import FOUND, PRINTED, Recipe
+from measureflow.training.in_context import FOUND, PRINTED, Recipe
 
 QUICK = Recipe(n_steps=300, batch=64, learning_rate=6e-3, decay=None, warm_up=30, n_per_class=8, clip=1.0)
 

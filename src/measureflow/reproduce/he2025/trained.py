@@ -16,11 +16,11 @@ import torch
 from tqdm import tqdm
 
 from measureflow.measures.he_mixtures import HeMixtures, LabelledSets
-from measureflow.models.assignment_loss import assignment_cross_entropy
 from measureflow.models.in_context import InContextClusterer
-from measureflow.models.in_context_training import Recipe, train
 from measureflow.reproduce.he2025.baselines import lloyd_from_plus_plus, spectral
 from measureflow.reproduce.he2025.scores import scores
+from measureflow.training.assignment_loss import assignment_cross_entropy
+from measureflow.training.in_context import Recipe, train
 
 TEST_SEED = 512
 

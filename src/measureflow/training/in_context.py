@@ -10,8 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from measureflow.measures.he_mixtures import HeMixtures
-from measureflow.models.assignment_loss import assignment_cross_entropy
 from measureflow.models.in_context import InContextClusterer
+from measureflow.training.assignment_loss import assignment_cross_entropy
 
 Start = Callable[[Tensor, int], Tensor]  # points (B, N, d), k -> first labels (B, N)
 

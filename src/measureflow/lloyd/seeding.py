@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from measureflow.circuits.points import Points
+from measureflow.lloyd.points import Points
 
 
 class Places(NamedTuple):

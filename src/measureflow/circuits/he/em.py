@@ -19,11 +19,11 @@ import math
 
 from torch import Tensor
 
-from measureflow.circuits.approximate import SigmoidSum, approximate
-from measureflow.circuits.em_expectation import expectation, expectation_plus
-from measureflow.circuits.em_maximisation import maximisation
-from measureflow.circuits.em_stream import Design, context, padded
-from measureflow.circuits.he_layers import Transformer
+from measureflow.circuits.he.approximate import SigmoidSum, approximate
+from measureflow.circuits.he.expectation import expectation, expectation_plus
+from measureflow.circuits.he.layers import Transformer
+from measureflow.circuits.he.maximisation import maximisation
+from measureflow.circuits.he.stream import Design, context, padded
 
 
 class EMTransformer(Transformer):

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-from measureflow.circuits import kernels
+from measureflow.lloyd import kernels
 
 STRIPES = 16  # partial sums, however many threads there are: the result does not depend on their number
 SMALL = 8192  # rows below which starting threads costs more than they save

@@ -12,7 +12,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from measureflow.estimators.summary import PLAIN, SURE, Summary, count
+from measureflow.report.summary import PLAIN, SURE, Summary, count
 
 COLOURS = ("#00798c", "#d1495b", "#edae49", "#66a182", "#5f4b8b", "#e07a3f", "#2e4057", "#b56576", "#7a9e00", "#3d8bd4")
 GREY, FAINT, INK = "#8d99ae", "#dfe3e8", "#22303c"

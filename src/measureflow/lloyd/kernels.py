@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from measureflow.circuits.lanes import CENTRES, FAR, ROWS, two_nearest
+from measureflow.lloyd.lanes import CENTRES, FAR, ROWS, two_nearest
 
 REORDER = {"reassoc", "nnan", "ninf", "nsz", "contract"}  # lets the compiler vectorise sums and minima
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import torch
 
-from measureflow.circuits.approximate import SigmoidSum
-from measureflow.circuits.em_expectation import Layer, finished
-from measureflow.circuits.em_stream import Design
-from measureflow.circuits.he_layers import AttentionLayer, FullyConnected, Heads, gated, linear
-from measureflow.circuits.sigmoid_heads import constant, sigmoid_heads
+from measureflow.circuits.he.approximate import SigmoidSum
+from measureflow.circuits.he.expectation import Layer, finished
+from measureflow.circuits.he.layers import AttentionLayer, FullyConnected, Heads, gated, linear
+from measureflow.circuits.he.sigmoid_heads import constant, sigmoid_heads
+from measureflow.circuits.he.stream import Design
 
 
 def maximisation(

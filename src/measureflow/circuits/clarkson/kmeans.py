@@ -8,9 +8,9 @@ import torch
 from torch import Tensor, nn
 
 from measureflow.attention import Attention, DotProduct, Identity, Matrix, Normaliser, Score
-from measureflow.circuits import rows
-from measureflow.circuits.layers import EncoderDecoderLayer
-from measureflow.circuits.rows import Configuration
+from measureflow.circuits.clarkson import rows
+from measureflow.circuits.clarkson.layers import EncoderDecoderLayer
+from measureflow.circuits.clarkson.rows import Configuration
 from measureflow.circuits.stream import Stream
 from measureflow.measures import checks
 
@@ -88,7 +88,7 @@ def kmeans_transformer(
 ) -> KMeansTransformer:
     r"""A transformer whose layers are iterations of k-means, with the matrices of [Clarkson 2025, (8)].
 
-    ``configuration`` is a row of Table 1 from `measureflow.circuits.rows`, Lloyd's algorithm by default.
+    ``configuration`` is a row of Table 1 from `measureflow.circuits.clarkson.rows`, Lloyd's algorithm by default.
     ``rotation`` turns all queries and keys of the stream (Remark 1): other weights, the same algorithm. With
     ``learn`` the same matrices are parameters; a ``state_dict`` of the one loads into the other.
 

@@ -6,13 +6,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from measureflow.estimators.frame import Frame
-from measureflow.estimators.own_shapes import Ellipsoids, ellipsoids, fit_ellipsoids, posterior, promise
-from measureflow.estimators.proposals import Candidates, flow, guess_noise, snr_of
-from measureflow.estimators.rows import Rows
-from measureflow.estimators.shared_noise import SharedNoise, bic, fit_em, responsibilities
-from measureflow.estimators.token_tree import TokenTree
 from measureflow.flows import Trajectory
+from measureflow.mixtures.ellipsoids import Ellipsoids, bic_upper_bound, ellipsoids, fit_ellipsoids, posterior
+from measureflow.mixtures.frame import Frame
+from measureflow.mixtures.proposals import Candidates, flow, guess_noise, snr_of
+from measureflow.mixtures.rows import Rows
+from measureflow.mixtures.shared_noise import SharedNoise, bic, fit_em, responsibilities
+from measureflow.mixtures.token_tree import TokenTree
 
 FLOW_ROWS = 1024  # the flow looks at no more rows than this: its time grows with their square
 CLIMB_ROWS = 4096  # rows on which numbers of clusters are compared
@@ -31,11 +31,11 @@ class Flowed:
     path: Trajectory
     seen: Rows  # the rows that flowed
     tree: TokenTree  # of the tokens where they ended
-    told_db: float
+    assumed_snr_db: float
 
 
 @dataclass(frozen=True)
-class Found:
+class SearchResult:
     """What a search in one frame came to."""
 
     frame: Frame
@@ -60,20 +60,20 @@ class Search:
         self.model, self.rows = model, rows
         self.n_clusters, self.snr_db, self.n_layers = n_clusters, snr_db, n_layers
 
-    def run(self, *, polish: bool) -> Found:
+    def run(self, *, polish: bool) -> SearchResult:
         """The best mixture: round clusters in the frame that suits them; ellipsoids where they are clearly better."""
         found = self._round_clusters()
         if found.candidates is not None and self.snr_db is None:
             found = self._with_shapes(found)
         return self._polished(found) if polish else found
 
-    def _round_clusters(self) -> Found:
+    def _round_clusters(self) -> SearchResult:
         """Clusters of one noise, in whichever frame there is most evidence for; a noise that is known is round."""
         if self.snr_db is not None:
             return self._in(Frame.of(self.rows, scaled=False))
         return max((self._from(frame) for frame in Frame.first(self.rows)), key=lambda found: found.evidence)
 
-    def _from(self, frame: Frame) -> Found:
+    def _from(self, frame: Frame) -> SearchResult:
         """The shape of the noise is learned from the clusters, and they are sought again, while that helps."""
         found = None
         for _ in range(ROUNDS):
@@ -89,7 +89,7 @@ class Search:
         assert found is not None
         return found
 
-    def _with_shapes(self, found: Found) -> Found:
+    def _with_shapes(self, found: SearchResult) -> SearchResult:
         """The same, or what is clearly better: one ellipsoid for all clusters, or a shape for each."""
         frame, rows = found.frame, found.candidates.rows.sample(SHAPE_ROWS)
         n, d = rows.total, rows.points.shape[1]
@@ -98,32 +98,32 @@ class Search:
             return found
         least = bic(_scored(found.mixture, rows), n) + frame.n_learned * np.log(n)
         start = _at_most(found.mixture, MOST_SHAPES)
-        if not frame.n_learned and promise(rows, start) >= least:
+        if not frame.n_learned and bic_upper_bound(rows, start) >= least:
             return found
         fits = [fit for fit in ellipsoids(rows, start) if self.n_clusters in (None, len(fit))]
         shared, own = (_least([fit for fit in fits if fit.shapes.own is each], n) for each in (False, True))
         if own is not None and own.bic(n) < min(least, np.inf if shared is None else shared.bic(n)) - CLEARLY:
-            return Found(frame, own, flowed=found.flowed, probabilities=posterior(fits, n))
+            return SearchResult(frame, own, flowed=found.flowed, probabilities=posterior(fits, n))
         if shared is not None and shared.bic(n) < least - CLEARLY:
             hint = frame.outward(shared.centres), shared.masses
             return self._in(frame.whitened(shared.covariances[0], d * (d + 1) // 2 - 1), hint)
         return found
 
-    def _in(self, frame: Frame, hint: tuple[np.ndarray, np.ndarray] | None = None) -> Found:
+    def _in(self, frame: Frame, hint: tuple[np.ndarray, np.ndarray] | None = None) -> SearchResult:
         """The best mixture of one noise in a frame, and how much evidence there is for both together.
 
         A hint is centres in units of the data, and their masses.
         """
         inner = frame.inward(self.rows)
         if inner.points.shape[1] == 0 or len(inner.counts) == 1:
-            return Found(frame, SharedNoise(inner.mean[None], np.ones(1), 0.0))
+            return SearchResult(frame, SharedNoise(inner.mean[None], np.ones(1), 0.0))
         candidates, flowed = self._candidates(inner)
         if hint is not None:
             candidates.offer(SharedNoise(frame.rows_inward(hint[0]), hint[1], candidates.best.variance))
         share = self.rows.total / candidates.rows.total  # numbers of clusters are compared on a sample of many rows
         evidence = share * (max(candidates.evidence.values()) - candidates.rows.total * frame.log_volume)
         evidence -= frame.n_learned / 2 * np.log(self.rows.total)
-        return Found(frame, candidates.best, evidence, candidates, flowed)
+        return SearchResult(frame, candidates.best, evidence, candidates, flowed)
 
     def _candidates(self, rows: Rows) -> tuple[Candidates, Flowed]:
         """Candidates for every plausible K, from a scan of a sample and from the flow of all the rows it can see."""
@@ -142,7 +142,7 @@ class Search:
         seen = rows.sample(size)
         flowed = self._flowed(rows, seen, noise, candidates)
         noise = candidates.best.variance
-        if known is None and abs(snr_of(rows, noise) - flowed.told_db) > MISTOLD_DB:
+        if known is None and abs(snr_of(rows, noise) - flowed.assumed_snr_db) > MISTOLD_DB:
             flowed = self._flowed(rows, seen, noise, candidates)
         return candidates, flowed
 
@@ -162,7 +162,7 @@ class Search:
                 candidates.split_to(K)
         return Flowed(path, seen, tree, told)
 
-    def _polished(self, found: Found) -> Found:
+    def _polished(self, found: SearchResult) -> SearchResult:
         """The mixture after EM over all rows."""
         rows, few = found.frame.inward(self.rows), len(self.rows.counts) <= CLIMB_ROWS
         if isinstance(found.mixture, Ellipsoids):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from measureflow.estimators.own_shapes import Ellipsoids
-from measureflow.estimators.rows import Rows
-from measureflow.estimators.shared_noise import SharedNoise, responsibilities
+from measureflow.mixtures.ellipsoids import Ellipsoids
+from measureflow.mixtures.rows import Rows
+from measureflow.mixtures.shared_noise import SharedNoise, responsibilities
 
 FEW_VALUES = 8  # a column with fewer different ones is hardly a measurement
 FEWEST_ROWS = 50  # fewer say too little about the shape of the noise
@@ -16,12 +16,12 @@ class UnfamiliarDataWarning(UserWarning):
     """The data look unlike the mixtures that the flow was trained on."""
 
 
-def strangeness(rows: Rows, fit: SharedNoise | Ellipsoids) -> str | None:
+def misfit_message(rows: Rows, fit: SharedNoise | Ellipsoids) -> str | None:
     """What is odd about rows under the mixture fitted to them, in words; None where nothing is.
 
     >>> rng = np.random.default_rng(0)
     >>> X = np.concatenate([rng.normal(0, 1, (100, 2)), rng.normal(20, 4, (100, 2))])
-    >>> strangeness(Rows(X, np.ones(200)), SharedNoise(np.array([[0.0, 0.0], [20.0, 20.0]]), np.full(2, 0.5), 8.5))
+    >>> misfit_message(Rows(X, np.ones(200)), SharedNoise(np.array([[0.0, 0.0], [20.0, 20.0]]), np.full(2, 0.5), 8.5))
     'clusters that hold 100% of the rows spread unlike the others'
     """
     if fit.variance <= 0 or rows.total < FEWEST_ROWS:

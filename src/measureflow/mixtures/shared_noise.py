@@ -66,28 +66,30 @@ def fit_em(
     low, high = map(float, between)
     variance, total, last = min(max(float(start.variance), low), high), w.sum(), -np.inf
     for step in range(steps + 1):
-        log_likelihood, won, sums, spread = _expectation(X, w, centres, masses, variance)
+        log_likelihood, responsibility_mass, sums, spread = _expectation(X, w, centres, masses, variance)
         if step == steps or log_likelihood - last < tol * total:
             break
         last = log_likelihood
-        centres, masses, noise = _maximise(centres, won, sums, spread, total)
+        centres, masses, noise = _maximise(centres, responsibility_mass, sums, spread, total)
         variance = min(max(noise, low), high)
     return SharedNoise(centres, masses, variance, log_likelihood)
 
 
 @njit(nogil=True, cache=True)
-def _maximise(centres, won, sums, spread, total):
-    """Centres, masses and noise from what was won; a centre that won nothing stays."""
+def _maximise(centres, responsibility_mass, sums, spread, total):
+    """Centres, masses and noise from the responsibilities; a centre without any stays."""
     new = centres.copy()
-    for k in range(len(won)):
-        if won[k] > 0:
-            new[k] = sums[k] / won[k]
-            spread -= won[k] * ((new[k] - centres[k]) ** 2).sum()  # around the new centre instead of the old
-    return new, won / total, spread / (total * centres.shape[1])
+    for k in range(len(responsibility_mass)):
+        if responsibility_mass[k] > 0:
+            new[k] = sums[k] / responsibility_mass[k]
+            spread -= (
+                responsibility_mass[k] * ((new[k] - centres[k]) ** 2).sum()
+            )  # around the new centre instead of the old
+    return new, responsibility_mass / total, spread / (total * centres.shape[1])
 
 
 def _expectation(X, w, centres, masses, variance):
-    """Log-likelihood, mass won by each centre, weighted sums of the rows, and the squared distances to the centres."""
+    """Log-likelihood, responsibility mass of each centre, weighted sums of the rows, squared distances to the centres."""
     edges = range(0, len(X), BLOCK)
     if len(edges) == 1:
         return _block(X, w, centres, masses, variance)
@@ -103,7 +105,7 @@ def _block(X, w, centres, masses, variance):
     K = len(masses)
     constant = -0.5 * d * np.log(2 * np.pi * variance)
     log_masses = np.log(np.maximum(masses, 1e-300))
-    won, sums, spread, log_likelihood = np.zeros(K), np.zeros((K, d)), 0.0, 0.0
+    responsibility_mass, sums, spread, log_likelihood = np.zeros(K), np.zeros((K, d)), 0.0, 0.0
     x, counts, top, total = np.zeros((d, TILE)), np.zeros(TILE), np.empty(TILE), np.empty(TILE)
     gap, r, bits = np.empty((K, TILE)), np.empty((K, TILE)), np.empty(TILE, np.int64)
     for a in range(0, n, TILE):
@@ -137,7 +139,7 @@ def _block(X, w, centres, masses, variance):
                 r[k, i] *= total[i]
                 mass += r[k, i]
                 spread += r[k, i] * gap[k, i]
-            won[k] += mass
+            responsibility_mass[k] += mass
             if d <= FEW:
                 for j in range(d):
                     moment = 0.0
@@ -149,7 +151,7 @@ def _block(X, w, centres, masses, variance):
                     if r[k, i] > 0.0:
                         for j in range(d):
                             sums[k, j] += r[k, i] * X[a + i, j]
-    return log_likelihood, won, sums, spread
+    return log_likelihood, responsibility_mass, sums, spread
 
 
 @njit(nogil=True, cache=True, fastmath=FAST)

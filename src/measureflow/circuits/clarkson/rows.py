@@ -22,8 +22,8 @@ from measureflow.attention import (
     Softmax,
     Sparsemax,
 )
-from measureflow.circuits.geometry import Euclidean, Spherical, ZeroSumSpherical
-from measureflow.circuits.selections import PercentileCut, RoundedHardmax, TopKSoftmax
+from measureflow.circuits.clarkson.geometry import Euclidean, Spherical, ZeroSumSpherical
+from measureflow.circuits.clarkson.selections import PercentileCut, RoundedHardmax, TopKSoftmax
 from measureflow.measures import checks
 
 LARGE = 1e4

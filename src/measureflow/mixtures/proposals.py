@@ -6,11 +6,11 @@ import numpy as np
 import torch
 
 from measureflow.attention.threads import one_thread
-from measureflow.estimators.rows import Rows
-from measureflow.estimators.shared_noise import SharedNoise, distinct, fit_em, log_evidence
-from measureflow.estimators.token_tree import TokenTree
 from measureflow.flows import Trajectory
 from measureflow.measures.decibels import LEAST_SNR_DB
+from measureflow.mixtures.rows import Rows
+from measureflow.mixtures.shared_noise import SharedNoise, distinct, fit_em, log_evidence
+from measureflow.mixtures.token_tree import TokenTree
 
 SCAN_DB = (0.0, 7.0, 14.0, 21.0)  # guesses of the SNR, near enough for the noise head to find its way
 SCAN_ROWS = 200

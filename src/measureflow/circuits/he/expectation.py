@@ -6,10 +6,10 @@ import torch
 from torch import Tensor
 
 from measureflow.attention import Identity
-from measureflow.circuits.approximate import SigmoidSum
-from measureflow.circuits.em_stream import Design
-from measureflow.circuits.he_layers import AttentionLayer, FullyConnected, Heads, gated, linear
-from measureflow.circuits.sigmoid_heads import sigmoid_heads
+from measureflow.circuits.he.approximate import SigmoidSum
+from measureflow.circuits.he.layers import AttentionLayer, FullyConnected, Heads, gated, linear
+from measureflow.circuits.he.sigmoid_heads import sigmoid_heads
+from measureflow.circuits.he.stream import Design
 
 Layer = tuple[AttentionLayer, list]  # attention, and the pieces of the fully connected layer that follows
 

@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from measureflow.estimators.rows import Rows
-from measureflow.estimators.shared_noise import SharedNoise, responsibilities
 from measureflow.measures import wasserstein2
+from measureflow.mixtures.rows import Rows
+from measureflow.mixtures.shared_noise import SharedNoise, responsibilities
 
 if TYPE_CHECKING:
-    from measureflow.estimators.search import Found
+    from measureflow.mixtures.search import SearchResult
 
 APART = 1e-3  # rows in doubt between clusters, as a share, below which there is nothing to spread an answer over
 SLIGHT = 0.02  # the probability of a number of clusters below which it is not asked
 
 
-def mixing(found: Found, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
+def mixing(found: SearchResult, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
     r"""Atoms and masses that are expected to be near the true mixing measure in W2.
 
     The flow's tokens y and the clusters of likelihood err in different ways, so that a point between them, on the

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from measureflow.attention import DotProduct, NegativeSquaredDistance, Score
-from measureflow.circuits.layers import LayerNorm, QuadraticFFN, RMSNorm
+from measureflow.circuits.clarkson.layers import LayerNorm, QuadraticFFN, RMSNorm
 from measureflow.circuits.stream import Stream
 
 

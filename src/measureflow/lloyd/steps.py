@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from measureflow.attention import Normaliser
-from measureflow.circuits.points import STRIPES, Assignment, Points
+from measureflow.lloyd.points import STRIPES, Assignment, Points
 
 
 def on_sphere(C: np.ndarray) -> np.ndarray:

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from measureflow.estimators.flow_mixture import FlowMixture
-from measureflow.estimators.tables import Table
+from measureflow.tables.read import Table
 
 SURE = 0.9  # a row whose most probable cluster is less probable than this is called uncertain
 NOTABLE = 0.25  # standard deviations from the mean of all rows that are worth a word

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from measureflow.estimators.rows import Rows
-from measureflow.estimators.shared_noise import SharedNoise, responsibilities
+from measureflow.mixtures.rows import Rows
+from measureflow.mixtures.shared_noise import SharedNoise, responsibilities
 
 LEAST_SHARE = 1e-6  # of the variance in any direction that is taken for noise
 MOST_COLUMNS = 64  # as many as the flow has seen; more are projected onto the axes of the signal

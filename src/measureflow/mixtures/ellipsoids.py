@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from measureflow.estimators.frame import LEAST_SHARE
-from measureflow.estimators.rows import Rows
-from measureflow.estimators.shared_noise import SharedNoise, responsibilities
+from measureflow.mixtures.frame import LEAST_SHARE
+from measureflow.mixtures.rows import Rows
+from measureflow.mixtures.shared_noise import SharedNoise, responsibilities
 
 BLOCK = 1 << 16  # rows at a time
 STEPS = 15  # of EM after each merge: the next merge moves everything again
@@ -127,17 +127,19 @@ def posterior(fits: list[Ellipsoids], n: float) -> dict[int, float]:
     return dict(sorted(zip(least, (weights / weights.sum()).tolist(), strict=True)))
 
 
-def promise(rows: Rows, fit: SharedNoise) -> float:
+def bic_upper_bound(rows: Rows, fit: SharedNoise) -> float:
     r"""The least BIC that a shape for each cluster is sure to reach, with the clusters of a mixture or unions of them.
 
     Responsibilities r are held fixed: :math:`\log p(X) \ge \sum_{ik} r_{ik} \log p_k N(x_i; \mu_k, \Sigma_k) + H(r)`.
     """
     n, d = rows.total, rows.points.shape[1]
     r = responsibilities(rows.points, fit)[0]
-    won, moved, covariances = _moments(rows, fit, r)
+    responsibility_mass, moved, covariances = _moments(rows, fit, r)
     least = np.inf
     for shapes in OWN:
-        part = Ellipsoids(fit.centres + moved, won / n, shapes.part(covariances, won), shapes)
+        part = Ellipsoids(
+            fit.centres + moved, responsibility_mass / n, shapes.part(covariances, responsibility_mass), shapes
+        )
         merged = r
         while True:
             doubt = -float(rows.counts @ np.sum(merged * np.log(np.maximum(merged, 1e-300)), 1))
@@ -155,9 +157,13 @@ def promise(rows: Rows, fit: SharedNoise) -> float:
 
 def _moments(rows: Rows, fit: SharedNoise, r: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Mass of each cluster, how far its mean lies from its centre, and its covariance."""
-    won, sums, scatter = _sums(rows.points, r * rows.counts[:, None], Ellipsoids.of(fit, SHARED))
-    won = np.maximum(won, 1e-12 * rows.total)
-    return won, sums / won[:, None], _drawn(won, sums, scatter, LEAST_SHARE * rows.variance, own=True)
+    responsibility_mass, sums, scatter = _sums(rows.points, r * rows.counts[:, None], Ellipsoids.of(fit, SHARED))
+    responsibility_mass = np.maximum(responsibility_mass, 1e-12 * rows.total)
+    return (
+        responsibility_mass,
+        sums / responsibility_mass[:, None],
+        _drawn(responsibility_mass, sums, scatter, LEAST_SHARE * rows.variance, own=True),
+    )
 
 
 def _coarsenings(rows: Rows, start: Ellipsoids) -> Iterator[Ellipsoids]:
@@ -181,27 +187,34 @@ def fit_ellipsoids(rows: Rows, start: Ellipsoids, *, steps: int, tol: float) -> 
     """
     shapes, last, fit = start.shapes, -np.inf, start
     for step in range(steps + 1):
-        log_likelihood, won, sums, scatter = _expectation(rows, fit)
+        log_likelihood, responsibility_mass, sums, scatter = _expectation(rows, fit)
         if step == steps or log_likelihood - last < tol * rows.total:
             break
         last = log_likelihood
-        won = np.maximum(won, 1e-12 * rows.total)
-        covariances = shapes.part(_drawn(won, sums, scatter, LEAST_SHARE * rows.variance, own=shapes.own), won)
-        fit = Ellipsoids(fit.centres + sums / won[:, None], won / won.sum(), covariances, shapes)
+        responsibility_mass = np.maximum(responsibility_mass, 1e-12 * rows.total)
+        covariances = shapes.part(
+            _drawn(responsibility_mass, sums, scatter, LEAST_SHARE * rows.variance, own=shapes.own), responsibility_mass
+        )
+        fit = Ellipsoids(
+            fit.centres + sums / responsibility_mass[:, None],
+            responsibility_mass / responsibility_mass.sum(),
+            covariances,
+            shapes,
+        )
     return replace(fit, log_likelihood=log_likelihood)
 
 
 def _expectation(rows: Rows, fit: Ellipsoids) -> tuple[float, np.ndarray, np.ndarray, np.ndarray]:
-    """Log-likelihood, mass won by each cluster, and first and second moments of it around the centre."""
+    """Log-likelihood, the responsibility mass of each cluster, and its first and second moments around the centre."""
     K, d = fit.centres.shape
-    log_likelihood, won, sums, scatter = 0.0, np.zeros(K), np.zeros((K, d)), np.zeros((K, d, d))
+    log_likelihood, responsibility_mass, sums, scatter = 0.0, np.zeros(K), np.zeros((K, d)), np.zeros((K, d, d))
     for a in range(0, len(rows.counts), BLOCK):
         X, w = rows.points[a : a + BLOCK], rows.counts[a : a + BLOCK]
         r, density = responsibilities(X, fit)
         log_likelihood += float(w @ density)
-        for total, part in zip((won, sums, scatter), _sums(X, r * w[:, None], fit), strict=True):
+        for total, part in zip((responsibility_mass, sums, scatter), _sums(X, r * w[:, None], fit), strict=True):
             total += part
-    return log_likelihood, won, sums, scatter
+    return log_likelihood, responsibility_mass, sums, scatter
 
 
 def _sums(X: np.ndarray, held: np.ndarray, fit: Ellipsoids) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -216,17 +229,21 @@ def _sums(X: np.ndarray, held: np.ndarray, fit: Ellipsoids) -> tuple[np.ndarray,
     return held.sum(0), sums, scatter
 
 
-def _drawn(won: np.ndarray, sums: np.ndarray, scatter: np.ndarray, least: float, *, own: bool) -> np.ndarray:
+def _drawn(
+    responsibility_mass: np.ndarray, sums: np.ndarray, scatter: np.ndarray, least: float, *, own: bool
+) -> np.ndarray:
     """Covariances (K, d, d) of what the clusters win, drawn toward one shape."""
     K, d = sums.shape
-    scatter = scatter - sums[:, :, None] * sums[:, None, :] / np.maximum(won, 1e-300)[:, None, None]
-    pooled = scatter.sum(0) / won.sum()
+    scatter = scatter - sums[:, :, None] * sums[:, None, :] / np.maximum(responsibility_mass, 1e-300)[:, None, None]
+    pooled = scatter.sum(0) / responsibility_mass.sum()
     pooled = pooled + (1e-6 * np.trace(pooled) / d + least) * np.eye(d)
     if not own:
         return np.broadcast_to(pooled, (K, d, d))
-    sizes = np.maximum(np.trace(scatter, axis1=1, axis2=2) / np.maximum(won, 1e-300), 1e-6 * np.trace(pooled))
-    pooled *= np.exp(won @ np.log(sizes) / won.sum()) / np.trace(pooled)
-    return (scatter + (d + 1) * pooled) / (won + d + 1)[:, None, None] + least * np.eye(d)
+    sizes = np.maximum(
+        np.trace(scatter, axis1=1, axis2=2) / np.maximum(responsibility_mass, 1e-300), 1e-6 * np.trace(pooled)
+    )
+    pooled *= np.exp(responsibility_mass @ np.log(sizes) / responsibility_mass.sum()) / np.trace(pooled)
+    return (scatter + (d + 1) * pooled) / (responsibility_mass + d + 1)[:, None, None] + least * np.eye(d)
 
 
 def _cheapest_pair(fit: Ellipsoids) -> tuple[int, int]:

@@ -6,9 +6,9 @@ import math
 
 from torch import Tensor
 
-from measureflow.circuits.approximate import SigmoidSum
-from measureflow.circuits.em_stream import Design
-from measureflow.circuits.he_layers import Heads
+from measureflow.circuits.he.approximate import SigmoidSum
+from measureflow.circuits.he.layers import Heads
+from measureflow.circuits.he.stream import Design
 
 
 def sigmoid_heads(design: Design, g: SigmoidSum, read: Tensor, write: Tensor) -> Heads:

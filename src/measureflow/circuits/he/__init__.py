@@ -1,0 +1,1 @@
+"""He 2025: transformers with constructed weights that approximate EM."""
