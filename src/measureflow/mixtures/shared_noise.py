@@ -89,7 +89,7 @@ def _maximise(centres, responsibility_mass, sums, spread, total):
 
 
 def _expectation(X, w, centres, masses, variance):
-    """Log-likelihood, responsibility mass of each centre, weighted sums of the rows, squared distances to the centres."""
+    """Log-likelihood; responsibility mass, weighted sum of rows and sum of squared distances of each centre."""
     edges = range(0, len(X), BLOCK)
     if len(edges) == 1:
         return _block(X, w, centres, masses, variance)
