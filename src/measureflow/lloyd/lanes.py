@@ -8,12 +8,15 @@ so the instructions are given one by one.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils, codegen, config
 from numba.extending import intrinsic
 
-FEATURES = codegen.get_host_cpu_features() if config.CPU_FEATURES is None else config.CPU_FEATURES  # numba's own rule
+GIVEN = getattr(config, "CPU_FEATURES")  # noqa: B009, set when numba is imported
+FEATURES = codegen.get_host_cpu_features() if GIVEN is None else GIVEN  # numba's own rule
 ROWS = 16  # one register of AVX-512, two of AVX2, four of SSE or NEON
 CENTRES = 8 if "+avx512f" in FEATURES else 4  # eight sums hide the latency of one, and fit the registers
 FAR = 3e38  # the score of a centre that is none
@@ -22,8 +25,7 @@ LANE, PLACE = ir.FloatType(), ir.IntType(32)
 LANES, PLACES = ir.VectorType(LANE, ROWS), ir.VectorType(PLACE, ROWS)
 
 
-@intrinsic
-def two_nearest(typingctx, tile, T, lift, near, second, where):
+def _two_nearest(typingctx, tile, T, lift, near, second, where):
     """The least and second least ``lift_j + sum_t x_t T_jt`` of every row x of a tile, and the place j of the least.
 
     ``tile`` (d, ROWS) and T (k / CENTRES, d, CENTRES) are flat, as all arrays, and float32; ``where`` is int32.
@@ -31,6 +33,9 @@ def two_nearest(typingctx, tile, T, lift, near, second, where):
     given = (tile, T, lift, near, second, where)
     reals, wholes = types.Array(types.float32, 1, "C"), types.Array(types.int32, 1, "C")
     return (types.void(*given), _emit) if given == (reals,) * 5 + (wholes,) else None
+
+
+two_nearest: Callable[..., None] = intrinsic(_two_nearest)
 
 
 def _emit(context, build, signature, arguments):
@@ -74,7 +79,7 @@ def _multiply_add(build, a, b, c):
     return build.call(cgutils.get_or_insert_function(build.module, kind, name), [a, b, c])
 
 
-def _load(build, data, index, kind=LANE):
+def _load(build, data, index, kind: ir.Type = LANE):
     """One number at an index, or as many as there are lanes from there on."""
     return build.load(build.bitcast(build.gep(data, [index]), kind.as_pointer()), align=4)
 
