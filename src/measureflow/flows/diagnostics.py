@@ -87,7 +87,7 @@ def cluster_count(mu: Empirical, radius: float) -> Tensor:
 
 def _components(x: np.ndarray, radius: float) -> int:
     cells = np.unique(np.round(x / (radius / 10)), axis=0)  # whole numbers, whose distances are exact
-    pairs = KDTree(cells).query_pairs(10, output_type="ndarray")
+    pairs = KDTree(cells).query_pairs(10, output_type="ndarray").astype(np.int32)  # scipy 1.11 finds nothing in int64
     n = len(cells)
     graph = coo_array((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(n, n))
     return int(connected_components(graph, directed=False)[0])
