@@ -105,7 +105,8 @@ class Frame:
         if self.axes is not None:
             outside = np.eye(len(self.scale)) - self.axes @ self.axes.T
             inside += self.rest * outside / np.outer(self.scale, self.scale)
-        out[np.ix_(range(len(out)), self.used, self.used)] = inside
+        used = np.flatnonzero(self.used)
+        out[:, used[:, None], used] = inside
         return out
 
     def noise(self, n: int, rng: np.random.RandomState) -> np.ndarray:
@@ -143,7 +144,7 @@ class Frame:
         centred = rows.points - rows.mean
         scatter = (centred * rows.counts[:, None]).T @ centred
         shapes = [shape for fit, evidence in mixtures for shape in _shapes(rows, centred, scatter, fit, evidence)]
-        worth, free, shape = max(shapes, key=lambda s: s[0], default=(-np.inf, 0, None))
+        worth, free, shape = max(shapes, key=lambda s: s[0], default=(-np.inf, 0, np.eye(d)))
         if worth <= max(evidence for _, evidence in mixtures):
             return None
         return self.whitened(shape, free)

@@ -31,7 +31,7 @@ def mixing(found: SearchResult, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
     all rows: there the clusters answer.
     """
     mixture, flowed = found.mixture, found.flowed
-    if flowed is None or not isinstance(mixture, SharedNoise) or mixture.variance <= 0:
+    if flowed is None or found.candidates is None or not isinstance(mixture, SharedNoise) or mixture.variance <= 0:
         return mixture.centres, mixture.masses
     likely = {K: p for K, p in found.posterior.items() if p >= SLIGHT}
     certain = len(likely) == 1 and in_doubt(mixture, flowed.seen) <= APART

@@ -83,14 +83,17 @@ class Search:
             found = trial
             if found.candidates is None:
                 break
-            frame = frame.reshaped(found.candidates.rows, found.candidates.weighed())
-            if frame is None:
+            rounder = frame.reshaped(found.candidates.rows, found.candidates.weighed())
+            if rounder is None:
                 break
+            frame = rounder
         assert found is not None
         return found
 
     def _with_shapes(self, found: SearchResult) -> SearchResult:
         """The same, or what is clearly better: one ellipsoid for all clusters, or a shape for each."""
+        assert found.candidates is not None
+        assert isinstance(found.mixture, SharedNoise)
         frame, rows = found.frame, found.candidates.rows.sample(SHAPE_ROWS)
         n, d = rows.total, rows.points.shape[1]
         no_noise = found.mixture.variance <= 10 * found.candidates.floor

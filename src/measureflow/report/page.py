@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from measureflow.report.summary import PLAIN, SURE, Summary, count
 
@@ -40,9 +41,10 @@ def colour(k: int) -> str:
 def draw(summary: Summary, title: str | None = None) -> Figure:
     """Clusters, flow, uncertainty, and what distinguishes each cluster; without a title, the pictures alone."""
     words = 0.0 if title is None else 0.75 + 0.3 * len(described(summary))
-    figure = Figure(figsize=(13, 4.6 + words + 0.6 * (title is not None)), layout="constrained", facecolor="white")
-    figure.get_layout_engine().set(w_pad=0.15, h_pad=0.12)
-    top, *below = figure.subfigures(2, 1, height_ratios=(4.6, words)) if words else (figure.subfigures(),)
+    layout = ConstrainedLayoutEngine(w_pad=0.15, h_pad=0.12)
+    figure = Figure(figsize=(13, 4.6 + words + 0.6 * (title is not None)), layout=layout, facecolor="white")
+    parts = figure.subfigures(2 if words else 1, 1, squeeze=False, height_ratios=(4.6, words) if words else None)
+    top, *below = parts[:, 0]
     left, middle, right = top.subplots(1, 3, width_ratios=(1, 1, 0.75))
     project, names = plane(summary)
     draw_clusters(left, summary, project)
@@ -95,7 +97,7 @@ def draw_clusters(axes: Axes, summary: Summary, project) -> None:
     unsure = summary.probabilities[kept] < SURE
     colours = np.array([colour(k) for k in summary.labels[kept]])
     axes.scatter(*x[~unsure].T, s=size, c=colours[~unsure], alpha=0.6, linewidths=0)
-    axes.scatter(*x[unsure].T, s=size + 4, facecolors="white", edgecolors=colours[unsure], linewidths=0.8)
+    axes.scatter(*x[unsure].T, s=size + 4, facecolors="white", edgecolors=colours[unsure].tolist(), linewidths=0.8)
     for k, centre in enumerate(project(summary.mixture.cluster_centers_)[:20]):
         axes.scatter(*centre, s=190, c=colour(k), edgecolors="white", linewidths=1.6, zorder=3)
         axes.annotate(f"{k}", centre, color="white", ha="center", va="center", fontsize=9, fontweight="bold", zorder=4)

@@ -6,6 +6,7 @@ import io
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import pandas as pd
@@ -94,7 +95,7 @@ def choose_columns(frame: pd.DataFrame, columns: list[str] | None = None) -> Tab
     >>> choose_columns(pd.DataFrame({"id": [1, 2, 3], "name": list("abc"), "x": [1.0, 2.0, 4.0]})).columns
     ['x']
     """
-    reasons = {str(name): _unfit(frame[name]) for name in frame.columns}
+    reasons = {str(name): _unfit(cast(pd.Series, frame[name])) for name in frame.columns}
     if columns is None:
         used = [name for name, reason in reasons.items() if reason is None]
         skipped = {name: reason for name, reason in reasons.items() if reason is not None}
@@ -104,7 +105,7 @@ def choose_columns(frame: pd.DataFrame, columns: list[str] | None = None) -> Tab
     for name in columns:
         if name not in reasons:
             raise ValueError(f"there is no column {name!r}; there are {', '.join(reasons)}")
-        if not _numeric(frame[name]):
+        if not _numeric(cast(pd.Series, frame[name])):
             raise ValueError(f"column {name!r} cannot be used: {reasons[name]}")
     if len(set(columns)) < len(columns) or not columns:
         raise ValueError("columns must be named once each")
@@ -124,8 +125,9 @@ def _parquet(path: Path) -> pd.DataFrame:
         raise ValueError(f"{path.name} cannot be read as Parquet: {str(error).strip()}") from None
     if frame.empty:
         raise ValueError("the file has no rows")
-    frame.columns = [str(name) for name in frame.columns]
-    if not frame.columns.is_unique:
+    names = [str(name) for name in frame.columns]
+    frame.columns = names
+    if len(set(names)) < len(names):
         raise ValueError("two columns have the same name")
     return frame.reset_index(drop=True)
 
