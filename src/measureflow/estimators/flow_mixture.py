@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Cluster
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from measureflow.attention.threads import one_thread
+from measureflow.attention.threads import one_thread, side_by_side
 from measureflow.estimators import dask_points
 from measureflow.estimators.answer import mixing
 from measureflow.estimators.familiarity import UnfamiliarDataWarning, coarse_column, strangeness
@@ -267,7 +267,7 @@ class FlowMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
             r = np.concatenate([(g == g.min(1, keepdims=True)).astype(float) for g in nearest])
             same = np.concatenate([g.min(1) for g in nearest]) <= 0
             return r / r.sum(1, keepdims=True), np.where(same, np.inf, -np.inf)
-        parts = [responsibilities(block, self._fit) for block in blocks]
+        parts = side_by_side(lambda a: responsibilities(self._frame.rows_inward(X[a : a + 65536]), self._fit), starts)
         outside = np.concatenate([self._frame.log_density_outside(X[a : a + 65536]) for a in starts])
         return np.concatenate([r for r, _ in parts]), np.concatenate(
             [density for _, density in parts]
