@@ -55,6 +55,20 @@ def test_flow_mixture_gives_the_same_bits(X):
     assert len(answers(answer)) == 1
 
 
+@any_data
+def test_many_rows_of_unequal_clusters_give_the_same_bits():
+    """Blocks of rows run side by side, both where shapes are fitted and where rows are labelled."""
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal(0, 1, (70_000, 2)), rng.normal(20, 4, (70_000, 2))])
+
+    def answer():
+        mixture = FlowMixture().fit(X)
+        assert mixture.n_clusters_ == 2
+        return hashlib.sha256(mixture.covariances_.tobytes() + mixture.predict_proba(X).tobytes()).hexdigest()
+
+    assert len(answers(answer)) == 1
+
+
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("algorithm", ["lloyd", "soft", "spherical", "trimmed", "robust", "medoids"])
 def test_transformer_kmeans_gives_the_same_bits(algorithm, weighted):

@@ -10,7 +10,7 @@ import torch
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, DensityMixin, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from measureflow.attention.threads import one_thread
+from measureflow.attention.threads import one_thread, side_by_side
 from measureflow.estimators import checks, dask_points
 from measureflow.estimators.flow_dial import FlowDial
 from measureflow.estimators.flow_settings import FlowSettings, open_flow
@@ -264,7 +264,7 @@ class FlowMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
             r = np.concatenate([(g == g.min(1, keepdims=True)).astype(float) for g in nearest])
             same = np.concatenate([g.min(1) for g in nearest]) <= 0
             return r / r.sum(1, keepdims=True), np.where(same, np.inf, -np.inf)
-        parts = [responsibilities(block, self._fit) for block in blocks]
+        parts = side_by_side(lambda a: responsibilities(self._frame.rows_inward(X[a : a + 65536]), self._fit), starts)
         outside = np.concatenate([self._frame.log_density_outside(X[a : a + 65536]) for a in starts])
         return np.concatenate([r for r, _ in parts]), np.concatenate(
             [density for _, density in parts]

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from measureflow.attention.threads import side_by_side
 from measureflow.mixtures.frame import LEAST_SHARE
 from measureflow.mixtures.rows import Rows
 from measureflow.mixtures.shared_noise import SharedNoise, responsibilities
@@ -206,15 +207,15 @@ def fit_ellipsoids(rows: Rows, start: Ellipsoids, *, steps: int, tol: float) -> 
 
 def _expectation(rows: Rows, fit: Ellipsoids) -> tuple[float, np.ndarray, np.ndarray, np.ndarray]:
     """Log-likelihood, the responsibility mass of each cluster, and its first and second moments around the centre."""
-    K, d = fit.centres.shape
-    log_likelihood, responsibility_mass, sums, scatter = 0.0, np.zeros(K), np.zeros((K, d)), np.zeros((K, d, d))
-    for a in range(0, len(rows.counts), BLOCK):
+
+    def block(a: int) -> tuple[float, np.ndarray, np.ndarray, np.ndarray]:
         X, w = rows.points[a : a + BLOCK], rows.counts[a : a + BLOCK]
         r, density = responsibilities(X, fit)
-        log_likelihood += float(w @ density)
-        for total, part in zip((responsibility_mass, sums, scatter), _sums(X, r * w[:, None], fit), strict=True):
-            total += part
-    return log_likelihood, responsibility_mass, sums, scatter
+        return float(w @ density), *_sums(X, r * w[:, None], fit)
+
+    parts = side_by_side(block, range(0, len(rows.counts), BLOCK))
+    log_likelihood, responsibility_mass, sums, scatter = (sum(column) for column in zip(*parts, strict=True))
+    return log_likelihood, responsibility_mass, sums, scatter  # type: ignore[return-value]
 
 
 def _sums(X: np.ndarray, held: np.ndarray, fit: Ellipsoids) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
