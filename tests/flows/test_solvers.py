@@ -5,7 +5,16 @@ import math
 import pytest
 import torch
 
-from measureflow.attention import Attention, DotProduct, Layers, NegativeSquaredDistance, Relative, Sum, TimeDependent
+from measureflow.attention import (
+    Attention,
+    DotProduct,
+    Field,
+    Layers,
+    NegativeSquaredDistance,
+    Relative,
+    Sum,
+    TimeDependent,
+)
 from measureflow.flows import (
     Dopri5,
     FixedStep,
@@ -173,11 +182,19 @@ def learned() -> Attention:
     return Attention(DotProduct(normal(2, 2, seed=3), normal(2, 2, seed=4), learn=True))
 
 
-@pytest.mark.parametrize("case", ["start", "step", "field", "field of time"])
+class Wind(Field):
+    """One velocity everywhere, so that the state alone carries a gradient."""
+
+    def attend(self, x, y, w, u=None):
+        return torch.ones_like(x)
+
+
+@pytest.mark.parametrize("case", ["start", "start in a wind", "step", "field", "field of time"])
 def test_dopri5_says_that_it_has_no_gradient(case):
     x, h, field = normal(4, 2, seed=1), torch.tensor(0.5, dtype=torch.float64), Attention()
-    if case == "start":
+    if "start" in case:
         x.requires_grad_()
+        field = Wind() if "wind" in case else field
     if case == "step":
         h.requires_grad_()
     if case == "field":
