@@ -1,4 +1,4 @@
-"""The scikit-learn door."""
+"""scikit-learn estimators."""
 
 from measureflow.estimators.flow_mixture import FlowMixture
 from measureflow.estimators.kmeans import TransformerKMeans
