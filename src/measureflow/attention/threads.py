@@ -20,7 +20,8 @@ from threadpoolctl import ThreadpoolController
 if TYPE_CHECKING:
     from threadpoolctl import LibController
 
-Piece, Result = TypeVar("Piece"), TypeVar("Result")
+Piece = TypeVar("Piece")
+Result = TypeVar("Result")
 
 
 class _Process:
@@ -35,7 +36,7 @@ class _Process:
         with self.lock:
             if self.holders == 0:
                 self.n_threads = torch.get_num_threads()
-                self.blas_threads = [library.num_threads for library in _blas()]
+                self.blas_threads = [library.num_threads or 1 for library in _blas()]
             self.holders += 1
             _hold_this_thread()
 
