@@ -57,7 +57,7 @@ def test_heads_that_would_act_as_one_on_a_gaussian_are_refused(attention):
 
 @pytest.mark.parametrize("relative", [False, True])
 def test_positions_of_masked_tokens_stay(relative):
-    path = simulate("l2", n=20, masked=True, relative=relative, V=0.5 * torch.eye(2), time=1.0, layers=4)
+    path = simulate("l2", n=20, masked=True, relative=relative, V=0.5 * torch.eye(2), time=1.0, n_layers=4)
     assert torch.equal(path.points[-1, :, 0], path.points[0, :, 0])
     first = path.points[:, 0, 1:]  # sees itself alone: x' = x / 2, or that minus x
     assert torch.allclose(first[-1], first[0] * torch.tensor(-0.5 if relative else 0.5).exp(), rtol=1e-5)
