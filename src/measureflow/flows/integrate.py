@@ -1,4 +1,4 @@
-"""The door of the flow: push a measure along a field."""
+"""Push a measure along a field: check what is given, and let the solver do it."""
 
 from __future__ import annotations
 
