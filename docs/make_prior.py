@@ -27,10 +27,12 @@ def rng(*names: str) -> np.random.Generator:
 
 
 def shape(member) -> tuple[np.ndarray, np.ndarray]:
+    """One cluster of a shape."""
     return draw_shape(rng("shape", member.__name__), member, ROWS, 2), np.zeros(ROWS, int)
 
 
 def placement(member) -> tuple[np.ndarray, np.ndarray]:
+    """Seven round clusters placed by a rule."""
     random = rng("placement", member.__name__)
     labels = random.integers(7, size=ROWS)
     points = random.standard_normal((ROWS, 2))
@@ -38,6 +40,7 @@ def placement(member) -> tuple[np.ndarray, np.ndarray]:
 
 
 def scene(member) -> tuple[np.ndarray, np.ndarray]:
+    """A scene of three clusters."""
     labels = rng("labels").integers(3, size=ROWS)
     return member(rng("scene", member.__name__), labels, 3, 2), labels
 
@@ -54,6 +57,7 @@ def effect(member) -> tuple[np.ndarray, np.ndarray]:
 
 
 def whole(number: int) -> tuple[np.ndarray, np.ndarray]:
+    """A set as the flow sees it."""
     return ShapePrior().draw(ROWS, 2, rng("whole", str(number)))
 
 
@@ -78,6 +82,7 @@ def grid(name: str, panels: dict[str, tuple[np.ndarray, np.ndarray]], columns: i
 
 
 def listed(members: dict) -> str:
+    """A table of members: name, share, docstring."""
     total = sum(members.values())
     lines = [f"| {m.__name__.replace('_', ' ')} | {100 * w / total:.0f} % | {_first(m)} |" for m, w in members.items()]
     return "\n".join(["| name | how often | what it is |", "|---|---|---|", *lines])
@@ -88,6 +93,7 @@ def _first(member) -> str:
 
 
 def main() -> None:
+    """Draw the pictures and write the page."""
     effects = "\n".join(
         f"| {m.__name__.replace('_', ' ')} | {100 * chance:.0f} % | {_first(m)} |"
         for m, chance in COLUMN_EFFECTS.items()
@@ -95,9 +101,9 @@ def main() -> None:
     named = lambda make, members: {m.__name__.replace("_", " "): make(m) for m in members}  # noqa: E731
     page = f"""# What the any-shape flow learns from
 
-Every training set is drawn from `measureflow.measures.shapes`: a number of clusters, their sizes and shapes, where they lie
-and how far they overlap, then what happens to the columns of real tables, then rows that belong to nothing. The overlap is
-drawn first and met by moving the centres. `python docs/make_prior.py` draws this page.
+Every training set is drawn from `measureflow.measures.shapes`: a number of clusters, their sizes and shapes, where they
+lie and how far they overlap, then what happens to the columns of real tables, then rows that belong to nothing. The
+overlap is drawn first and met by moving the centres. `python docs/make_prior.py` draws this page.
 
 {grid("whole", {f"{i}": whole(i) for i in range(24)})}
 

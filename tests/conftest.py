@@ -14,6 +14,14 @@ def generator() -> torch.Generator:
 
 
 @pytest.fixture(autouse=True)
+def threads_left_as_they_were():
+    """Put torch's number of threads back: another one would change the bits of trainings in later tests."""
+    before = torch.get_num_threads()
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(autouse=True)
 def no_figures_left():
     """Close what a test drew, so that pictures do not pile up."""
     yield
