@@ -15,7 +15,7 @@ def test_merges_are_those_of_scipy(n, d):
         tree, linkage = TokenTree(tokens, np.full(n, 1 / n)), ward(tokens)
         np.testing.assert_allclose(tree.costs, linkage[:, 2] ** 2 / 2 / n, rtol=1e-9)
         for K in range(1, n, max(1, n // 7)):
-            height = linkage[n - K - 1, 2]  # of the merge that leaves K; SciPy 1.11's own "maxclust" errs on small trees
+            height = linkage[n - K - 1, 2]  # of the merge that leaves K; "maxclust" of SciPy 1.11 errs on small trees
             assert adjusted_rand_score(tree.labels(K), fcluster(linkage, height, "distance")) == 1
 
 
