@@ -75,7 +75,7 @@ def test_kill_9_resumes_to_the_same_bits(whole, tmp_path):
 
 
 def test_training_lowers_the_loss_on_data_it_never_saw(tmp_path):
-    config = TrainingConfig(kind="any-dimension", stages=[Stage(steps=25, n=32, batch=8, rate=3e-3)], evaluate_sets=1)
+    config = TrainingConfig(kind="any-dimension", stages=[Stage(steps=40, n=32, batch=8, rate=3e-3)], evaluate_sets=1)
     training = Training(config, tmp_path)
     unseen = [replace(config, seed=99).batch(step) for step in range(8)]
 

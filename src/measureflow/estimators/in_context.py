@@ -27,8 +27,8 @@ class InContextClustering(ClusterMixin, BaseEstimator):
 
     >>> X = np.concatenate([np.zeros((20, 2)), np.full((20, 2), 9.0)]) + np.random.default_rng(0).normal(size=(40, 2))
     >>> labels = InContextClustering(n_clusters=2, n_steps=30, random_state=0).fit_predict(X)
-    >>> len(set(labels[:20])), len(set(labels[20:])), labels[0] == labels[-1]
-    (1, 1, np.False_)
+    >>> len(set(labels[:20])), len(set(labels[20:])), bool(labels[0] == labels[-1])
+    (1, 1, False)
     """
 
     def __init__(
