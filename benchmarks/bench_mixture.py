@@ -45,10 +45,10 @@ def speed_rows(sets: int) -> list[dict]:
 def large_problem() -> np.ndarray:
     n, d, K = LARGE
     rng = np.random.default_rng(0)
-    centres, labels = rng.normal(size=(K, d)), rng.choice(K, size=n, p=rng.dirichlet(np.ones(K)))
+    centers, labels = rng.normal(size=(K, d)), rng.choice(K, size=n, p=rng.dirichlet(np.ones(K)))
     X = np.empty((n, d))
     for part in np.array_split(np.arange(n), 20):
-        X[part] = centres[labels[part]] + 0.3 * rng.normal(size=(len(part), d))
+        X[part] = centers[labels[part]] + 0.3 * rng.normal(size=(len(part), d))
     return X
 
 

@@ -29,7 +29,7 @@ def judged(mixtures, rng: np.random.Generator) -> list[float]:
     X, snr = mixtures.points[0].double().numpy(), float(mixtures.snr_db[0])
     found = FlowMixture(snr_db=snr).fit(X).mixing_measure_
     draws = Posterior(mixtures, 0, rng).draws(DRAWS, APART)
-    late = [error(centres, masses, mixtures, 0) / 2 for centres, masses, _ in draws[DRAWS // 2 :: 5]]
+    late = [error(centers, masses, mixtures, 0) / 2 for centers, masses, _ in draws[DRAWS // 2 :: 5]]
     return [
         error(found.points, found.weights, mixtures, 0),
         error(barycentre(draws), None, mixtures, 0),

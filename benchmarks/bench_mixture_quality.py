@@ -53,7 +53,7 @@ def from_truth(X, mixtures, b: int) -> float:
     variance = float(mixtures.noise_variance[b])
     start = SharedNoise(truth.points[b][there].double().numpy(), truth.weights[b][there].double().numpy(), variance)
     fit = fit_em(X, np.ones(len(X)), start, steps=200, between=(variance, variance))
-    return error(fit.centres, fit.masses, mixtures, b)
+    return error(fit.centers, fit.weights, mixtures, b)
 
 
 def judged(X, mixtures, b: int, blind: bool, opponents: Iterable[str], most: int) -> dict[str, float]:
@@ -125,13 +125,13 @@ def set_transformer_rows(sets: int) -> list[dict]:
     scores = []
     for _ in range(sets):
         n = int(rng.integers(300, 601))
-        centres = rng.uniform(-4, 4, (4, 2))
+        centers = rng.uniform(-4, 4, (4, 2))
         masses = rng.dirichlet(np.ones(4))
-        X = centres[rng.choice(4, size=n, p=masses)] + 0.3 * rng.normal(size=(n, 2))
+        X = centers[rng.choice(4, size=n, p=masses)] + 0.3 * rng.normal(size=(n, 2))
         fit = FlowMixture().fit(X)
         start = SharedNoise(fit.cluster_centers_, fit.weights_, fit.noise_variance_)
         after = fit_em(X, np.ones(n), start, steps=1)
-        oracle = SharedNoise(centres, masses, 0.09)
+        oracle = SharedNoise(centers, masses, 0.09)
         fitted = fit_em(X, np.ones(n), oracle, steps=500, tol=1e-9)
         scores.append([fit.score(X), *(responsibilities(X, m)[1].mean() for m in (after, oracle, fitted))])
     once, twice, truth, most = np.mean(scores, 0)

@@ -11,8 +11,8 @@ import torch
 from measureflow.attention import Attention, DotProduct, Fast, NegativeSquaredDistance
 from measureflow.flows import Dopri5, integrate
 from measureflow.measures import Empirical, Gaussian
-from measureflow.reproduce.castin2025.fig1 import PANELS
-from measureflow.reproduce.castin2025.panels import initial_covariances
+from measureflow.reproduce.castin2025.covariances.fig1 import PANELS
+from measureflow.reproduce.castin2025.covariances.panels import initial_covariances
 
 SIZES = (10_000, 100_000, 1_000_000)
 PROBES = 4000  # queries at which the exact field is timed and compared at the largest sizes

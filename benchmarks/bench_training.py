@@ -15,6 +15,7 @@ import ot
 import torch
 from torch import Tensor, nn
 
+from measureflow.measures.decibels import from_decibels
 from measureflow.measures.priors import Mixtures
 from measureflow.models import FlowTransformer
 from measureflow.training import Training
@@ -94,7 +95,7 @@ def pot_loss(tokens: Tensor, mixtures: Mixtures) -> Tensor:
         kept = weights > 0
         cost = ot.dist(x, atoms[kept])
         w2 = ot.emd2(x.new_full((len(x),), 1 / len(x)), weights[kept], cost)
-        total = total + 10 ** (snr_db / 10) * w2
+        total = total + from_decibels(snr_db) * w2
     return total / tokens.shape[0] / tokens.shape[-1]
 
 

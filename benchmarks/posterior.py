@@ -10,6 +10,7 @@ import numpy as np
 import ot
 from numba import njit
 
+from measureflow.measures.decibels import from_decibels
 from measureflow.measures.priors import Mixtures
 
 
@@ -24,9 +25,9 @@ class Posterior:
     def __init__(self, mixtures: Mixtures, b: int, rng: np.random.Generator):
         K = int(mixtures.n_components[b])
         self.X = mixtures.points[b].double().numpy()
-        self.centres = mixtures.centres[b, :K].double().numpy()
+        self.centers = mixtures.centers[b, :K].double().numpy()
         self.proportions = mixtures.proportions[b, :K].double().numpy()
-        self.snr = 10 ** (float(mixtures.snr_db[b]) / 10)
+        self.snr = from_decibels(float(mixtures.snr_db[b]))
         self.rng = rng
 
     def draws(self, count: int, apart: int) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
@@ -35,43 +36,43 @@ class Posterior:
         for _ in range(count):
             for _ in range(apart):
                 labels, counts = self._sweep()
-            found.append((self.centres, counts / len(self.X), labels))
+            found.append((self.centers, counts / len(self.X), labels))
         return found
 
-    def _noise(self, centres: np.ndarray, proportions: np.ndarray) -> float:
-        gaps = centres - proportions @ centres
-        return float(proportions @ (gaps**2).sum(1)) / (centres.shape[1] * self.snr)
+    def _noise(self, centers: np.ndarray, proportions: np.ndarray) -> float:
+        gaps = centers - proportions @ centers
+        return float(proportions @ (gaps**2).sum(1)) / (centers.shape[1] * self.snr)
 
     def _sweep(self) -> tuple[np.ndarray, np.ndarray]:
-        (n, d), rng, noise = self.X.shape, self.rng, self._noise(self.centres, self.proportions)
-        logits = self.X @ (self.centres / noise).T - (self.centres**2).sum(1) / (2 * noise) + np.log(self.proportions)
+        (n, d), rng, noise = self.X.shape, self.rng, self._noise(self.centers, self.proportions)
+        logits = self.X @ (self.centers / noise).T - (self.centers**2).sum(1) / (2 * noise) + np.log(self.proportions)
         labels, counts, sums = _assign(logits, self.X, rng.random(n))
         squares = float((self.X**2).sum())
 
-        def misfit(centres: np.ndarray) -> float:  # sum of squares of rows around their centres
-            return squares - 2 * (sums * centres).sum() + counts @ (centres**2).sum(1)
+        def misfit(centers: np.ndarray) -> float:  # sum of squares of rows around their centres
+            return squares - 2 * (sums * centers).sum() + counts @ (centers**2).sum(1)
 
-        def log_likelihood(centres: np.ndarray, noise: float) -> float:
-            return -misfit(centres) / (2 * noise) - n * d / 2 * np.log(noise)
+        def log_likelihood(centers: np.ndarray, noise: float) -> float:
+            return -misfit(centers) / (2 * noise) - n * d / 2 * np.log(noise)
 
         precision = lambda noise: counts / noise + 1  # noqa: E731
 
-        def log_proposal(centres: np.ndarray, noise: float) -> float:
+        def log_proposal(centers: np.ndarray, noise: float) -> float:
             at = precision(noise)
-            gaps = centres - sums / noise / at[:, None]
+            gaps = centers - sums / noise / at[:, None]
             return d / 2 * np.log(at).sum() - (at @ (gaps**2).sum(1)) / 2
 
-        centres = sums / noise / precision(noise)[:, None]
-        centres = centres + rng.normal(size=centres.shape) / np.sqrt(precision(noise))[:, None]
-        new = self._noise(centres, self.proportions)
-        gain = log_likelihood(centres, new) - (centres**2).sum() / 2 + log_proposal(self.centres, new)
-        gain -= log_likelihood(self.centres, noise) - (self.centres**2).sum() / 2 + log_proposal(centres, noise)
+        centers = sums / noise / precision(noise)[:, None]
+        centers = centers + rng.normal(size=centers.shape) / np.sqrt(precision(noise))[:, None]
+        new = self._noise(centers, self.proportions)
+        gain = log_likelihood(centers, new) - (centers**2).sum() / 2 + log_proposal(self.centers, new)
+        gain -= log_likelihood(self.centers, noise) - (self.centers**2).sum() / 2 + log_proposal(centers, noise)
         if np.log(rng.random()) < gain:
-            self.centres, noise = centres, new
+            self.centers, noise = centers, new
 
         proportions = np.maximum(rng.dirichlet(1.0 + counts), 1e-300)
-        new = self._noise(self.centres, proportions)
-        if np.log(rng.random()) < log_likelihood(self.centres, new) - log_likelihood(self.centres, noise):
+        new = self._noise(self.centers, proportions)
+        if np.log(rng.random()) < log_likelihood(self.centers, new) - log_likelihood(self.centers, noise):
             self.proportions = proportions
         return labels, counts
 
@@ -81,14 +82,14 @@ def barycentre(draws: list[tuple[np.ndarray, np.ndarray, np.ndarray]], rounds: i
 
     They start where the draws, on average, put each row, and go to the mean of where they are sent.
     """
-    points = np.mean([centres[labels] for centres, _, labels in draws], 0)
+    points = np.mean([centers[labels] for centers, _, labels in draws], 0)
     masses = np.full(len(points), 1 / len(points))
     for _ in range(rounds):
         sent = np.zeros_like(points)
-        for centres, weights, _ in draws:
+        for centers, weights, _ in draws:
             there = weights > 0
-            plan = ot.emd(masses, weights[there], ot.dist(points, centres[there]))
-            sent += len(points) * plan @ centres[there]
+            plan = ot.emd(masses, weights[there], ot.dist(points, centers[there]))
+            sent += len(points) * plan @ centers[there]
         points = sent / len(draws)
     return points
 

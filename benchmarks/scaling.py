@@ -172,9 +172,9 @@ def block(seed: int):
     """Five clusters, the same in every block."""
     import numpy as np
 
-    centres = 4 * np.random.default_rng(0).standard_normal((5, COLUMNS))
+    centers = 4 * np.random.default_rng(0).standard_normal((5, COLUMNS))
     rng = np.random.default_rng(seed + 1)
-    return centres[rng.integers(5, size=BLOCK)] + 0.5 * rng.standard_normal((BLOCK, COLUMNS))
+    return centers[rng.integers(5, size=BLOCK)] + 0.5 * rng.standard_normal((BLOCK, COLUMNS))
 
 
 # --- what follows

@@ -20,9 +20,10 @@ exclude_patterns = ["_build", "gallery/*.md5", "sg_execution_times.rst", "galler
 suppress_warnings = ["ref.python"]  # a shape such as (d, d) in a docstring is not the attribute d of two classes
 default_role = "py:obj"  # `Softmax` in a docstring links to Softmax
 
-myst_enable_extensions = ["dollarmath", "deflist"]
+myst_enable_extensions = ["dollarmath", "deflist", "colon_fence"]
 myst_heading_anchors = 3
 
+toc_object_entries_show_parents = "hide"  # the list beside a page is narrow
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # docstrings say shapes; the code says types
 napoleon_use_ivar = True  # attributes as a list, not as entries of their own
@@ -39,10 +40,13 @@ sphinx_gallery_conf = {
 
 html_theme = "pydata_sphinx_theme"
 html_title = "measureflow"
+html_favicon = html_logo = "../web/public/icon.svg"  # the explorer's own
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_js_files = ["tables.js"]
 html_sidebars = {page.stem: [] for page in Path(__file__).parent.glob("*.md")}  # pages without pages of their own
 html_theme_options = {
+    "logo": {"text": "measureflow"},
     "show_toc_level": 2,
     "header_links_before_dropdown": 6,
     "navigation_with_keys": False,

@@ -1,46 +1,72 @@
-"""Write docs/papers/<paper>.md from what `measureflow reproduce` made: ``python docs/make_papers.py [RESULTS]``.
+"""Make the pages of the four papers: ``python docs/make_papers.py [--make] [RESULTS]``.
 
-RESULTS is the folder given to ``reproduce --out``. Artefacts that are not in it keep the section they had. The picture
-that ``make demo`` made is taken along.
+RESULTS is the folder given to ``reproduce --out``. With ``--make`` every artefact is first made there at the size that
+`SIZE` names, the least expensive first; what is finished is kept, so that a stopped run goes on. A page keeps the
+run it shows where RESULTS has none, a stale one, or one of a smaller size. The picture that ``make demo`` made is
+taken along.
 """
 
+import json
 import re
 import sys
+import time
 from pathlib import Path
 
+import pandas as pd
 from PIL import Image
 
-from measureflow.reproduce import PAPERS, SIZES, artefacts
+from measureflow.reproduce import PAPERS, SIZES, artefacts, reproduce, shown
+from measureflow.reproduce.provenance import stale
+from measureflow.reproduce.run import as_markdown, module_of, read_record
 
 HERE = Path(__file__).parent / "papers"
+SHOWN = Path(__file__).parents[1] / "src/measureflow/reproduce/published/shown.json"
 DEMO = Path("out/demo/report.png")
 WIDTH = 1000  # pixels of a picture on the page
+SIZE: dict[tuple[str, str], str] = {}  # the size at which an artefact is shown, where it is not "small"
+STALE = "*This run is older than what it shows:*"
+AGAIN = "`make papers` makes it again."
+KEPT = ("title", "size", "budget", "seconds", "commit", "code", "weights", "verdicts")
 TITLES = {
     "zimin2025": "Zimin 2025: a learned flow onto the mixing measure",
     "clarkson2025": "Clarkson 2025: transformers that are k-means",
     "he2025": "He 2025: transformers that are EM",
     "castin2025": "Castin 2025: the Transformer PDE",
 }
-TINY = "*A tiny run: few draws, and models, where there are any, hardly trained. It shows what the command makes.*"
-PRINTED = "Cells show ours, the printed number and the gap. "
+INTRO = """Each claim of the paper, what is printed of it, and what the run found. *Corrected* means that the print does
+not hold and the statement in [Corrections](../corrections.md) does; *open* that this run cannot tell. A click on the
+head of a column sorts a table, and its button copies it. `make papers` makes the pages anew."""
 
 
-def section(results: Path, paper: str, name: str) -> str | None:
-    """One artefact: title, findings, pictures and the command that makes it; None if it has not been made."""
+NOTES = {
+    "zimin2025": """Models with 64 layers and with distinct blocks, rows trained on equal budgets, a second seed and
+models of one SNR alone are not trained: each takes hours. Where a table compares models of other budgets its verdict is
+*open*.""",
+    "he2025": """The figures of section 4 are trainings. Size small takes 300 steps and two seeds, the paper has ten
+seeds.""",
+}
+
+
+def command(paper: str, name: str, size: str) -> str:
+    """The line that makes an artefact."""
+    return f"`measureflow reproduce {paper} {name} --size {size}`"
+
+
+def section(results: Path, paper: str, name: str, record: dict) -> str:
+    """One artefact: title, how it was made, findings, tables and pictures."""
     folder = results / paper / name
-    if not (folder / "findings.md").is_file():
-        return None
     title, _, text = (folder / "findings.md").read_text(encoding="utf-8").partition("\n")
-    size = next((size for size in reversed(SIZES) if (folder / "cache" / size).is_dir()), "small")
     pictures = [
-        shrunk(file, HERE / "images" / f"{paper}-{name}-{file.stem}".replace(".", "-"))
-        for file in sorted(folder.glob("*.png"))
+        shrunk(folder / file, HERE / "images" / f"{paper}-{name}-{Path(file).stem}".replace(".", "-"))
+        for file in record["files"]
+        if file.endswith(".png")
     ]
     heading = title.partition(", ")[2] or title
-    lines = [f"## {heading[0].upper()}{heading[1:]}", f"`measureflow reproduce {paper} {name} --size {size}`"]
-    lines += [TINY] if size == "tiny" else []
-    lines += [plain(text.strip()), *(f"![{title}](images/{picture.name})" for picture in pictures)]
-    return "\n\n".join(lines)
+    made = f"*{record['budget']}. Size {record['size']}, {record['seconds']:,.0f} s"
+    made += f", commit {record['commit'].rstrip('+')}.*" if record["commit"] else ".*"
+    lines = [f"## {heading[0].upper()}{heading[1:]}", command(paper, name, record["size"]), made, plain(text.strip())]
+    lines += [(folder / file).read_text(encoding="utf-8") for file in record["files"] if file.endswith(".table.md")]
+    return "\n\n".join([*lines, *(f"![{title}](images/{picture.name})" for picture in pictures)])
 
 
 def plain(text: str) -> str:
@@ -66,24 +92,74 @@ def old_sections(page: Path) -> dict[str, str]:
     return {found[1]: part.strip() for part in parts if (found := re.search(r"reproduce \S+ (\S+) --size", part))}
 
 
-def page(results: Path, paper: str) -> str:
-    """All artefacts of a paper, in its order."""
-    path = HERE / f"{paper}.md"
-    old = old_sections(path)
-    made = {name: section(results, paper, name) or old.get(name) for name in artefacts(paper)}
-    missing = [name for name, text in made.items() if text is None]
-    head = f"# {TITLES[paper]}\n\n{PRINTED if paper == 'zimin2025' else ''}`make gallery` makes this page anew."
+def news(results: Path, paper: str, record: dict[str, dict]) -> dict[str, dict]:
+    """Records of the runs in a folder that the page should show: none that is smaller than the one shown, or stale."""
+    found = {name: read_record(results / paper / name) for name in artefacts(paper)}
+    return {
+        name: run
+        for name, run in found.items()
+        if run is not None
+        and not stale(run, module_of(paper, name))
+        and (name not in record or SIZES.index(run["size"]) >= SIZES.index(record[name]["size"]))
+    }
+
+
+def page(results: Path, paper: str, record: dict[str, dict]) -> tuple[str, dict[str, dict]]:
+    """The page of a paper, its artefacts in the paper's order, and the records of the runs it shows."""
+    old = old_sections(HERE / f"{paper}.md")
+    new = news(results, paper, record)
+    both = {name: new.get(name) or record.get(name) for name in artefacts(paper)}
+    record = {name: {key: run[key] for key in KEPT} for name, run in both.items() if run is not None}
+    texts = {name: section(results, paper, name, new[name]) if name in new else old[name] for name in record}
+    texts = {name: marked(text, stale(record[name], module_of(paper, name))) for name, text in texts.items()}
+    missing = [name for name in artefacts(paper) if name not in record]
+    head = [f"# {TITLES[paper]}", INTRO, *([NOTES[paper]] if paper in NOTES else [])]
     if missing:
-        head += f" Not shown here: {', '.join(missing)}; `measureflow reproduce {paper} {missing[0]}` makes them."
-    return "\n\n".join([head, *(text for text in made.values() if text)]) + "\n"
+        head.append(f"Not shown: {', '.join(missing)}. {command(paper, missing[0], 'small')} makes the first of them.")
+    return "\n\n".join([*head, verdict_table(paper, record), *texts.values()]) + "\n", record
+
+
+def marked(text: str, reasons: list[str]) -> str:
+    """A section that says under its command why it is older than what it shows, if it is."""
+    lines = [line for line in text.split("\n\n") if not line.startswith(STALE)]
+    if reasons:
+        lines.insert(2, f"{STALE} {', '.join(reasons)} since. {AGAIN}")
+    return "\n\n".join(lines)
+
+
+def verdict_table(paper: str, record: dict[str, dict]) -> str:
+    """All verdicts of a paper, with the command behind each."""
+    rows = [
+        {**{key: plain(text) for key, text in verdict.items()}, "command": command(paper, name, run["size"])}
+        for name, run in record.items()
+        for verdict in run["verdicts"]
+    ]
+    return as_markdown(pd.DataFrame(rows, columns=["claim", "printed", "ours", "verdict", "command"]))
+
+
+def make_all(results: Path) -> None:
+    """Make every artefact at the size it is shown at, the least expensive first, and say what it took."""
+    began, before = time.perf_counter(), shown()
+    todo = [(paper, name) for paper in PAPERS for name in artefacts(paper)]
+    cost = {job: before.get(job[0], {}).get(job[1], {}).get("seconds", float("inf")) for job in todo}
+    for paper, name in sorted(todo, key=cost.__getitem__):
+        print(f"{paper} {name}", flush=True)
+        reproduce(paper, name, SIZE.get((paper, name), "small"), results)
+    print(f"{len(todo)} artefacts in {time.perf_counter() - began:,.0f} s")
 
 
 def main() -> None:
-    """Write the page of each paper."""
-    results = Path(sys.argv[1] if len(sys.argv) > 1 else "out/gallery")
+    """Write the page of each paper, and the record of the runs shown."""
+    words = [word for word in sys.argv[1:] if word != "--make"]
+    results = Path(words[0] if words else "out/papers")
+    if "--make" in sys.argv:
+        make_all(results)
+    record = shown()
     for paper in PAPERS:
-        (HERE / f"{paper}.md").write_text(page(results, paper), encoding="utf-8")
+        text, record[paper] = page(results, paper, record.get(paper, {}))
+        (HERE / f"{paper}.md").write_text(text, encoding="utf-8")
         print(f"written: docs/papers/{paper}.md")
+    SHOWN.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     if DEMO.is_file():
         print(f"written: {shrunk(DEMO, HERE.parent / 'images' / 'demo').relative_to(HERE.parent.parent)}")
 

@@ -37,8 +37,8 @@ def clusters(points: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Te
     sizes = torch.bincount(labels)
     order = sizes.argsort(descending=True)
     labels = order.argsort()[labels]
-    centres = torch.stack([points[labels == k].mean(0) for k in range(len(order))])
-    return labels, centres, sizes[order]
+    centers = torch.stack([points[labels == k].mean(0) for k in range(len(order))])
+    return labels, centers, sizes[order]
 
 
 def draw(path: Trajectory, counts: list[int], labels: torch.Tensor, mean, spread) -> plt.Figure:
@@ -86,8 +86,8 @@ minutes = torch.tensor(table[["eruptions", "waiting"]].to_numpy(), dtype=torch.f
 mean, spread = minutes.mean(0), minutes.std(0)
 path = flow(Empirical((minutes - mean) / spread))
 counts = [int(cluster_count(state, NEAR)) for state in path]
-labels, centres, sizes = clusters(path[-1].points)
-for (lasted, wait), size in zip((centres * spread + mean).tolist(), sizes.tolist(), strict=True):
+labels, centers, sizes = clusters(path[-1].points)
+for (lasted, wait), size in zip((centers * spread + mean).tolist(), sizes.tolist(), strict=True):
     print(f"{size:3d} eruptions of about {lasted:.1f} minutes, followed by a wait of about {wait:.0f} minutes")
 
 # %%

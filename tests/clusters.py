@@ -11,11 +11,11 @@ any_data = pytest.mark.filterwarnings("ignore::measureflow.estimators.Unfamiliar
 TRIANGLE = np.array([[-3.0, 0.0], [3.0, 0.0], [0.0, 4.0]])
 
 
-def blobs(n=300, centres=TRIANGLE, noise=0.3, seed=0, weights=None):
+def blobs(n=300, centers=TRIANGLE, noise=0.3, seed=0, weights=None):
     """Rows around known centres, and which centre each belongs to."""
     rng = np.random.default_rng(seed)
-    labels = rng.choice(len(centres), n, p=weights)
-    return centres[labels] + noise * rng.standard_normal((n, centres.shape[1])), labels
+    labels = rng.choice(len(centers), n, p=weights)
+    return centers[labels] + noise * rng.standard_normal((n, centers.shape[1])), labels
 
 
 def digest(mixture: FlowMixture) -> str:

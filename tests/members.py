@@ -17,8 +17,10 @@ from measureflow.attention import (
     Identity,
     Linear,
     Masked,
+    Matrix,
     MultiHead,
     NegativeSquaredDistance,
+    Normed,
     NormMax,
     Relative,
     ReLU,
@@ -28,6 +30,7 @@ from measureflow.attention import (
     SoftmaxExpansion,
     Sparsemax,
     Sum,
+    TokenWise,
     TopK,
 )
 from measureflow.flows import Tangent, euler, heun, rk4
@@ -91,6 +94,8 @@ FIELDS = {
     "relative": lambda: Relative(Attention(NegativeSquaredDistance())),
     "against": lambda: Against(Attention(), Empirical(normal(5, 2, seed=7))),
     "relative against": lambda: Relative(Against(Attention(), Empirical(normal(5, 2, seed=7)))),
+    "normed": lambda: Normed(Attention(NegativeSquaredDistance()), torch.nn.Tanh()),
+    "token-wise": lambda: TokenWise(Matrix(normal(2, 2, seed=9))),
     "sum": lambda: Sum(Attention(), Attention(NegativeSquaredDistance()), coefficients=[0.5, -2.0]),
     "tangent": lambda: Tangent(Attention()),
     "masked": lambda: Masked(Attention(value=normal(1, 1, seed=8))),

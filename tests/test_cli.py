@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 
+import pytest
 from typer.testing import CliRunner
 
 from measureflow import __version__, cli, doctor, measures
@@ -115,3 +116,26 @@ def test_unknown_paper_is_an_error_in_words():
     result = runner.invoke(cli.main, ["reproduce", "nobody2025"])
     assert result.exit_code == 2
     assert "paper must be one of" in result.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["train", "nofile.toml"], "there is no config nofile.toml"),
+        (["train", "."], "is a folder"),
+        (["cluster", "."], "is a folder; name a file in it"),
+        (["cluster", "nofile.csv"], "there is no file nofile.csv"),
+        (["explore", "nofile.parquet"], "there is no file nofile.parquet"),
+        (["explore", "."], "is a folder; name a file in it"),
+        (["simulate", "--out", "taken"], "--out must name a folder, and taken is a file"),
+    ],
+)
+def test_a_wrong_path_is_a_sentence_and_loads_no_torch(tmp_path, arguments, words):
+    (tmp_path / "taken").write_text("")
+    code = f"import sys; from measureflow import cli\ntry: cli.main({arguments!r})\n"
+    code += "except SystemExit as end: code = end.code\nassert 'torch' not in sys.modules; sys.exit(code)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 2, done.stderr
+    assert words in done.stderr
+    assert "Errno" not in done.stderr
+    assert "Traceback" not in done.stderr

@@ -1,11 +1,12 @@
 """The pages tell the truth: figures come from files, examples run, links lead somewhere."""
 
 import doctest
-import importlib.util
 import re
 from pathlib import Path
 
 import pytest
+
+import pages
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -17,15 +18,7 @@ def name(page: Path) -> str:
     return str(page.relative_to(ROOT))
 
 
-def load(path: Path):
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 def test_every_figure_is_what_its_source_says():
-    pages = load(ROOT / "benchmarks" / "pages.py")
     assert pages.stale() == [], "run `make scoreboard FROM=results` and commit what it writes"
 
 

@@ -1,5 +1,7 @@
 """The door of simulate: every attention by name, from Python and from the command line."""
 
+import re
+
 import pandas as pd
 import pytest
 import torch
@@ -107,5 +109,30 @@ def test_command_line(tmp_path):
 def test_command_line_lists_artefacts():
     run = CliRunner().invoke(main, ["reproduce", "--list"])
     assert run.exit_code == 0
-    assert "castin2025: fig1" in run.output
+    assert re.search(r"^castin2025 +fig1 ", run.output, re.MULTILINE)
     assert CliRunner().invoke(main, ["reproduce", "castin2025", "fig9"]).exit_code == 2
+
+
+def test_given_points_are_what_flows():
+    points = [[1.0, 2.0], [3.0, -1.0], [0.5, 0.5]]
+    path = simulate("l2", points=points, time=0.5, n_layers=2)
+    assert path.points[0].tolist() == points
+    assert path.points.shape == (3, 3, 2)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"points": [[1.0, 2.0, 3.0]]}, "shape"),
+        ({"points": [[float("nan"), 1.0]]}, "finite"),
+        ({"points": [[1.0, 2.0]], "gaussian": True}, "gaussian"),
+    ],
+)
+def test_points_that_cannot_flow_are_refused(options, words):
+    with pytest.raises(ValueError, match=words):
+        simulate("l2", **options)
+
+
+def test_positions_of_masked_tokens_stay_when_the_flow_is_relative():
+    path = simulate("softmax", n=12, masked=True, relative=True, time=1.0, n_layers=3)
+    assert bool((path.points[-1][:, 0] == path.points[0][:, 0]).all())

@@ -7,7 +7,7 @@ r"""measureflow: an attention layer is a velocity field on probability measures.
 
 The folders are the nouns of that equation: ``measures`` (what flows), ``attention`` (the field Gamma),
 ``flows`` (its integration), ``circuits`` and ``models`` (fields with hand-set and with learned weights),
-``estimators`` (the scikit-learn door). Names resolve on first use, so importing the package is cheap.
+``estimators`` (scikit-learn estimators). Names resolve on first use, so importing the package is cheap.
 """
 
 import importlib

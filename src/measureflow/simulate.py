@@ -1,4 +1,4 @@
-"""One call from the name of an attention to the flow it makes: the door behind ``measureflow simulate``."""
+"""One call from the name of an attention to the flow it makes: what ``measureflow simulate`` calls."""
 
 from __future__ import annotations
 
@@ -89,10 +89,12 @@ def simulate(
     fast: float | None = None,
     spread: float = 1.0,
     seed: int = 0,
+    points=None,
     progress: Callable[[float], None] | None = None,
 ) -> Trajectory:
     r"""Flow a standard normal cloud of ``n`` points in R^d (or that Gaussian itself) for ``time``, in ``n_layers``.
 
+    ``points`` (n, d) are flowed instead, if given; they decide n, and neither ``spread`` nor ``seed`` moves them.
     ``masked`` adds a position in [0, 1] as first coordinate, which stays; ``relative`` flows along
     :math:`\Gamma_\mu(x) - x`; ``sphere`` keeps tokens on the unit sphere [Zimin 2025, (1)]; ``fast`` is a tolerance for
     the Gauss transform, and ``progress`` is called with the time reached. Steps are adaptive; a blow-up ends the flow
@@ -112,10 +114,12 @@ def simulate(
             "heads must be 1 for this Gaussian, on which all heads act as one: its coordinates are alike, and none of "
             "Q, K, V couples those of different heads"
         )
-    field = Fast(field, fast) if fast is not None else field
+    if fast is not None:
+        field = Fast(field, fast)  # pyright: ignore[reportArgumentType], which says so itself for several heads
     field = Relative(field) if relative else field
     field = Masked(field) if masked else field  # outermost: nothing moves the positions
-    mu = _start(d, n, spread, seed, gaussian, masked, sphere)
+    x = None if points is None else _given(points, d, gaussian)
+    mu = _start(d, n, spread, seed, gaussian, masked, sphere, x)
     field, method = (Tangent(field), OnSphere(rk4)) if sphere else (field, METHOD)
     tell = None if progress is None else lambda t, state: progress(float(t))
     return integrate(field, mu, Uniform(time, n_layers), method, callback=tell)
@@ -138,14 +142,24 @@ def _check(d: int, n: int, time: float, spread: float, odd: bool, slow: bool) ->
         raise ValueError("fast goes with tokens that see all others: not masked")
 
 
-def _start(d: int, n: int, spread: float, seed: int, gaussian: bool, masked: bool, sphere: bool):
+def _given(points, d: int, gaussian: bool) -> Tensor:
+    x = torch.as_tensor(points, dtype=torch.float64)
+    if gaussian:
+        raise ValueError("points go with a cloud, not with gaussian")
+    if x.ndim != 2 or x.shape[1] != d or not len(x) or not bool(x.isfinite().all()):
+        raise ValueError(f"points must be finite numbers of shape (n, {d}), got {tuple(x.shape)}")
+    return x
+
+
+def _start(d: int, n: int, spread: float, seed: int, gaussian: bool, masked: bool, sphere: bool, x: Tensor | None):
     if gaussian:
         return Gaussian(torch.zeros(d, dtype=torch.float64), spread**2 * torch.eye(d, dtype=torch.float64))
-    x = spread * torch.randn(n, d, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    if x is None:
+        x = spread * torch.randn(n, d, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
     if sphere:
         x = x / x.norm(dim=-1, keepdim=True)
     if masked:
-        x = torch.cat([torch.linspace(0, 1, n, dtype=x.dtype)[:, None], x], -1)
+        x = torch.cat([torch.linspace(0, 1, len(x), dtype=x.dtype)[:, None], x], -1)
     return Empirical(x)
 
 
@@ -157,9 +171,10 @@ def save(path: Trajectory, out: str | Path, *, animate: bool = True) -> list[Pat
     folder.mkdir(parents=True, exist_ok=True)
     files = [folder / "trajectory.csv", folder / "flow.png"]
     path.to_pandas().to_csv(files[0], index=False)
-    axes = path.plot()
-    axes.figure.savefig(files[1], dpi=160, bbox_inches="tight")
-    plt.close(axes.figure)
+    figure, axes = plt.subplots(figsize=(5, 5))
+    path.plot(axes)
+    figure.savefig(files[1], dpi=160, bbox_inches="tight")
+    plt.close(figure)
     if animate and not isinstance(path[0], Gaussian) and path.points.shape[-1] > 1:
         files.append(_animate(path, folder / "flow.gif"))
     return files
@@ -175,7 +190,7 @@ def _animate(path: Trajectory, file: Path) -> Path:
     reach = 1.05 * float(abs(points).max())
     axes.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal")
     axes.spines[["top", "right"]].set_visible(False)
-    show = FuncAnimation(figure, lambda i: (dots.set_offsets(points[i]),), frames=len(points))
+    show = FuncAnimation(figure, lambda i: dots.set_offsets(points[i]), frames=len(points))
     show.save(file, writer=PillowWriter(fps=15))
     plt.close(figure)
     return file

@@ -21,11 +21,11 @@ def posterior():
     return module
 
 
-def facts(points: np.ndarray, centres: np.ndarray, masses: np.ndarray, labels: np.ndarray) -> list[float]:
+def facts(points: np.ndarray, centers: np.ndarray, masses: np.ndarray, labels: np.ndarray) -> list[float]:
     """Numbers that wrong centres, wrong proportions or a wrong noise would change."""
-    scatter = masses @ ((centres - masses @ centres) ** 2).sum(1)
-    left = ((points - centres[labels]) ** 2).sum(1).mean()
-    return [np.log1p(scatter), masses.max(), (centres**2).sum(), np.log(left), np.log(left) - np.log(scatter + 0.1)]
+    scatter = masses @ ((centers - masses @ centers) ** 2).sum(1)
+    left = ((points - centers[labels]) ** 2).sum(1).mean()
+    return [np.log1p(scatter), masses.max(), (centers**2).sum(), np.log(left), np.log(left) - np.log(scatter + 0.1)]
 
 
 def test_late_draws_are_distributed_like_the_truth(posterior):
@@ -35,7 +35,7 @@ def test_late_draws_are_distributed_like_the_truth(posterior):
         mixtures = paper_test_prior(5.0).sample(1, 30, generator)
         points, labels = mixtures.points[0].double().numpy(), mixtures.labels[0].numpy()
         there = mixtures.proportions[0] > 0
-        truth = mixtures.centres[0][there].double().numpy(), mixtures.mixing.weights[0][there].double().numpy(), labels
+        truth = mixtures.centers[0][there].double().numpy(), mixtures.mixing.weights[0][there].double().numpy(), labels
         draw = posterior.Posterior(mixtures, 0, rng).draws(1, 40)[0]
         gaps.append(np.subtract(facts(points, *draw), facts(points, *truth)))
     gaps = np.array(gaps)

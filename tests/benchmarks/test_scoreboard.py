@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+import page_scoreboard
+
 FOLDER = Path(__file__).parents[2] / "benchmarks"
 
 
@@ -27,7 +29,7 @@ def row(name: str, ratio: float) -> dict:
 @pytest.fixture
 def pages(tmp_path, monkeypatch):
     """The pages of two made-up runs, one on each make, which share one row of three."""
-    run, pages = load("run"), load("pages")
+    run, pages = load("run"), page_scoreboard
     run.save("speed", [row("both", 4.0), row("one", 3.0)], {"cpu": "AMD EPYC", **FACTS}, tmp_path, "abc")
     run.save("speed", [row("both", 1.5), row("other", 5.0)], {"cpu": "Intel(R) Xeon(R)", **FACTS}, tmp_path, "def")
     monkeypatch.setattr(pages, "RESULTS", tmp_path)
@@ -67,7 +69,17 @@ def test_the_summary_counts_each_processor(pages):
         "AMD: 2 rows, 2 with a target, 2 of those met.",
         "Intel: 2 rows, 2 with a target, 1 of those met.",
     ]
-    assert pages.missed_targets() == "\n- below target on Intel: both"
+    assert pages.missed_targets() == "Below target on Intel:\n\n- both"
+    assert pages.summary_table(["speed"]).splitlines()[-1] == (
+        "| [speed](#speed) | 2 of 2 targets met; 2 rows, median ratio 3.5 "
+        "| **1 of 2 targets met**; 2 rows, median ratio 3.25 |"
+    )
+
+
+def test_the_page_opens_with_the_summary(pages, monkeypatch):
+    monkeypatch.setattr(pages, "model_scores", str)
+    page = pages.scoreboard()
+    assert page.index("## Summary") < page.index("Below target on Intel") < page.index("## speed")
 
 
 def test_a_processor_without_results_has_an_empty_column(pages, tmp_path):

@@ -19,10 +19,15 @@ const FLAGS = [
   "--disable-sync",
 ];
 
+/** The Python of this clone, or the one that is asked for. */
+export function pythonPath() {
+  const own = join(ROOT, ".venv/bin/python");
+  return process.env.PYTHON ?? (existsSync(own) ? own : "python3");
+}
+
 /** `measureflow explore` on a free port; its address and how to end it. */
 export async function serve(...args) {
-  const python = existsSync(join(ROOT, ".venv/bin/python")) ? join(ROOT, ".venv/bin/python") : "python3";
-  const server = spawn(python, ["-m", "measureflow.cli", "explore", "--no-browser", ...args], { cwd: ROOT });
+  const server = spawn(pythonPath(), ["-m", "measureflow.cli", "explore", "--no-browser", ...args], { cwd: ROOT });
   let said = "";
   server.stderr.on("data", (text) => (said += text));
   const address = await new Promise((resolve, reject) => {
@@ -32,7 +37,7 @@ export async function serve(...args) {
       if (found) resolve(found[0]);
     });
     server.on("exit", () => reject(new Error(`the server did not start: ${said}`)));
-    setTimeout(() => reject(new Error(`the server did not start within 120 s: ${said}`)), 120_000).unref();
+    setTimeout(() => reject(new Error(`the server did not start within 300 s: ${said}`)), 300_000).unref();
   });
   return { address, close: () => server.kill("SIGINT") };
 }
@@ -51,7 +56,7 @@ export function watch(browser, { width = 1280, height = 900, dark = false } = {}
   return browser.newContext({ viewport: { width, height }, colorScheme, acceptDownloads: true });
 }
 
-/** A page that remembers every error and every request to another host. */
+/** A page that remembers every error and every request to another host than those of our servers. */
 export async function open(context, addresses) {
   const page = await context.newPage();
   page.setDefaultTimeout(60_000);
@@ -60,7 +65,7 @@ export async function open(context, addresses) {
   page.on("console", (message) => ["error", "warning"].includes(message.type()) && faults.push(`console: ${message.text()}`));
   page.on("pageerror", (error) => faults.push(`error: ${error.message}`));
   const look = (request) => {
-    const ours = [...addresses, "blob:", "data:"].some((start) => request.url().startsWith(start));
+    const ours = [...addresses(), "blob:", "data:", "file:"].some((start) => request.url().startsWith(start));
     if (!ours) faults.push(`request to ${request.url()}`);
   };
   context.on("request", look);

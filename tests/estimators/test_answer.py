@@ -30,7 +30,7 @@ def test_between_is_nearer_the_truth_than_either_end():
         truth = {"atoms": sets.mixing.points[0].double(), "atom_weights": sets.mixing.weights[0].double()}
         ends = (
             (fit.mixing_measure_.points, fit.mixing_measure_.weights),
-            (fit._frame.outward(tree.tokens), tree.masses),
+            (fit._gaussians.frame.outward(tree.tokens), tree.weights),
             (fit.cluster_centers_, fit.weights_),
         )
         errors.append([float(wasserstein2(points, weights=masses, **truth).cost) for points, masses in ends])
@@ -45,9 +45,9 @@ def test_tokens_are_sent_where_transport_takes_them():
         SharedNoise(rng.normal(size=(4, 3)), np.array([0.1, 0.2, 0.3, 0.4]), 1.0),
     )
     goals = sent(tokens, np.full(50, 0.02), mixture)
-    np.testing.assert_allclose(goals.mean(0), mixture.masses @ mixture.centres, atol=1e-12)  # no mass is lost
-    together = SharedNoise(mixture.centres[:1], np.ones(1), 1.0)
-    np.testing.assert_allclose(sent(tokens, np.full(50, 0.02), together), np.repeat(together.centres, 50, 0))
+    np.testing.assert_allclose(goals.mean(0), mixture.weights @ mixture.centers, atol=1e-12)  # no mass is lost
+    together = SharedNoise(mixture.centers[:1], np.ones(1), 1.0)
+    np.testing.assert_allclose(sent(tokens, np.full(50, 0.02), together), np.repeat(together.centers, 50, 0))
 
 
 @pytest.mark.parametrize(("gap", "doubt"), [(0.0, 0.5), (2.0, 0.158655), (40.0, 0.0)])

@@ -92,7 +92,7 @@ def is_round(mixture) -> bool:
 def test_moving_and_scaling_the_data_moves_and_scales_the_answer(X, log_scale, shift):
     scale = 10**log_scale
     here, there = FlowMixture().fit(X), FlowMixture().fit(scale * (X + shift))
-    assert_carried(here, there, lambda centres: scale * (centres + shift), scale * np.ptp(X))
+    assert_carried(here, there, lambda centers: scale * (centers + shift), scale * np.ptp(X))
     assert there.noise_variance_ == pytest.approx(scale**2 * here.noise_variance_, rel=1e-3)
 
 
@@ -105,7 +105,7 @@ def test_turning_the_data_turns_the_answer(X, seed):
     Q = np.linalg.qr(np.random.default_rng(seed).standard_normal((d, d)))[0]
     here, there = FlowMixture().fit(X), FlowMixture().fit(X @ Q.T)
     assume(is_round(here) and is_round(there))
-    assert_carried(here, there, lambda centres: centres @ Q.T, np.ptp(X))
+    assert_carried(here, there, lambda centers: centers @ Q.T, np.ptp(X))
 
 
 def test_turning_takes_the_same_sample_of_many_rows():

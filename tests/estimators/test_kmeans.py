@@ -61,6 +61,17 @@ def test_both_engines_give_the_same_centres(algorithm, attention):
     np.testing.assert_allclose(fused.cluster_centers_, net.cluster_centers_, rtol=0, atol=1e-9)
 
 
+@pytest.mark.filterwarnings("ignore:the data have . distinct clusters")
+@pytest.mark.parametrize("algorithm", ["lloyd", "soft", "trimmed", "robust"])
+@pytest.mark.parametrize("empty", ["keep", "mean", "relocate"])
+def test_both_engines_treat_an_empty_cluster_alike(algorithm, empty):
+    X = blobs(60)
+    C = np.concatenate([X[:3], [[99.0, 99.0, 99.0]]])
+    common = {"algorithm": algorithm, "empty_cluster": empty, "init": C, "max_iter": 3, "tol": 0}
+    fused, net = (TransformerKMeans(4, engine=engine, **common).fit(X) for engine in ("fused", "transformer"))
+    np.testing.assert_allclose(fused.cluster_centers_, net.cluster_centers_, rtol=0, atol=1e-9)
+
+
 @pytest.mark.parametrize("algorithm", [a for a in EVERY if a != "medoids"])
 @pytest.mark.parametrize("init", ["k-means++", "random"])
 def test_a_weight_is_a_repetition_whatever_the_order(algorithm, init):
@@ -131,8 +142,7 @@ def test_rows_that_share_a_projection_are_told_apart():
 
     a, b = seeding._direction(2)
     points = Points(np.array([[b, 0.0], [0.0, a], [b, 0.0]]))  # all three project onto a b
-    places = seeding.distinct(points)
-    assert sorted(places.mass.tolist()) == [1.0, 2.0]
+    assert sorted(seeding.distinct(points)[1].tolist()) == [1.0, 2.0]
 
 
 @pytest.mark.parametrize(

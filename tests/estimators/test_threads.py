@@ -48,7 +48,7 @@ def test_flow_mixture_gives_the_same_bits(X):
     def answer():
         mixture = FlowMixture(random_state=0).fit(X)
         cut = mixture.flow_.cut(8.0)
-        parts = (mixture.predict_proba(X), mixture.covariances_, mixture.sample(5)[0], cut.labels, cut.centres)
+        parts = (mixture.predict_proba(X), mixture.covariances_, mixture.sample(5)[0], cut.labels, cut.centers)
         bits = b"".join(np.ascontiguousarray(part).tobytes() for part in parts)
         return digest(mixture) + hashlib.sha256(bits).hexdigest()
 

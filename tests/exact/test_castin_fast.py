@@ -17,8 +17,8 @@ def cloud(n, d, seed=0):
 def clusters(n, d):
     """Four clumps and a far point: boxes that are empty, and a query that no other key is near."""
     g = torch.Generator().manual_seed(3)
-    centres = 3 * torch.randn(4, d, generator=g, dtype=F64)
-    x = centres[torch.arange(n) % 4] + 0.2 * torch.randn(n, d, generator=g, dtype=F64)
+    centers = 3 * torch.randn(4, d, generator=g, dtype=F64)
+    x = centers[torch.arange(n) % 4] + 0.2 * torch.randn(n, d, generator=g, dtype=F64)
     x[0] = 6.0
     return x
 

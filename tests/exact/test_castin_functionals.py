@@ -17,6 +17,7 @@ from measureflow.flows import (
 )
 from measureflow.flows.state import velocity
 from measureflow.measures import Empirical, Gaussian
+from measureflow.reproduce.castin2025 import section5
 
 F64 = torch.float64
 
@@ -36,6 +37,37 @@ def test_bures_wasserstein_flow_is_the_sinkhorn_flow(epsilon):
     torch.testing.assert_close(velocity(mu, attention), velocity(mu, flow), rtol=1e-5, atol=1e-12)
     ends = [integrate(field, mu, Uniform(0.5, 20), rk4)[-1].covariance for field in (attention, flow)]
     assert torch.allclose(*ends, atol=1e-10)
+
+
+def test_twisted_metric_makes_softmax_a_gradient_flow():
+    """(5.14) on centred Gaussians of the line: s' = -F'(s) / M(s) is 2 v a s^2, M being the metric of the distance."""
+    a, v, s, h = -0.8, 0.9, 0.7, 1e-4
+    metric = (section5.twisted_distance(s - h, s + h, a, v) / (2 * h)) ** 2
+    slope = (section5.interaction(s + h, a) - section5.interaction(s - h, a)) / (2 * h)
+    one = Attention(DotProduct(torch.tensor([[a]], dtype=F64)), value=torch.tensor([[v]], dtype=F64))
+    speed = velocity(Gaussian(torch.zeros(1, dtype=F64), torch.tensor([[s]], dtype=F64)), one)[1]
+    assert float(speed) == pytest.approx(-slope / metric, rel=1e-6)
+    assert float(speed) == pytest.approx(2 * v * a * s**2, rel=1e-12)
+
+
+def test_twisted_distance_is_a_distance_along_the_line():
+    ab, bc, ac = (section5.twisted_distance(*pair, -0.8, 0.9) for pair in ((0.2, 0.5), (0.5, 0.9), (0.2, 0.9)))
+    assert ab + bc == pytest.approx(ac, rel=1e-10)
+    assert section5.twisted_distance(0.5, 0.2, -0.8, 0.9) == pytest.approx(ab, rel=1e-10)
+    near_zero = section5.twisted_distance(1e-4, 4e-4, -0.8, 0.9)  # there the metric is that of W2 over b
+    assert near_zero == pytest.approx((0.02 - 0.01) / (0.9 / 0.8) ** 0.5, rel=1e-3)
+
+
+def test_an_implicit_step_lowers_the_energy_and_follows_the_flow():
+    A, mu = draw(1, d=2)
+    energy, centred = SinkhornEnergy(A, 1.0), Gaussian(torch.zeros(2, dtype=F64), mu.covariance)
+    flow = Attention(DotProduct(A), Sinkhorn(1.0), -A)
+    off = []
+    for tau in (0.02, 0.01):
+        step = section5.bures_step(mu.covariance, tau, energy)
+        assert energy(Gaussian(centred.mean, step)) < energy(centred)
+        off.append(float((step - integrate(flow, centred, Uniform(tau, 4), rk4)[-1].covariance).norm()))
+    assert 3 < off[0] / off[1] < 5  # one step of order one errs as tau^2
 
 
 def test_sinkhorn_energy_on_points_tends_to_that_of_the_gaussian():

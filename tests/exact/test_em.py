@@ -17,19 +17,30 @@ def separated_draw(seed, d, sigma=0.05, k=K, n=N):
     """Clusters at least 14 sigma apart inside the unit ball, with first centres a few sigma off."""
     rng = np.random.default_rng(seed)
     while True:
-        centres = rng.normal(size=(k, d))
-        centres *= 0.65 / np.linalg.norm(centres, axis=1, keepdims=True)
-        if min(np.linalg.norm(centres[i] - centres[j]) for i in range(k) for j in range(i)) > 14 * sigma:
+        centers = rng.normal(size=(k, d))
+        centers *= 0.65 / np.linalg.norm(centers, axis=1, keepdims=True)
+        if min(np.linalg.norm(centers[i] - centers[j]) for i in range(k) for j in range(i)) > 14 * sigma:
             break
-    x = centres[rng.permutation(np.arange(n) % k)] + sigma * rng.normal(size=(n, d)).clip(-3, 3)
-    return x + rng.normal(size=d), centres, rng  # moved off the origin: the construction must centre for itself
+    x = centers[rng.permutation(np.arange(n) % k)] + sigma * rng.normal(size=(n, d)).clip(-3, 3)
+    return x + rng.normal(size=d), centers, rng  # moved off the origin: the construction must centre for itself
 
 
 def good_start(seed, d, **settings):
-    """First centres well off their clusters, but nearer to their own than to another: labels then move with Lloyd."""
-    x, centres, rng = separated_draw(seed, d, **settings)
-    labels = nearest(x - x.mean(0), centres - centres.mean(0))
-    return x, cluster_means(x, labels, len(centres)) + 0.1 * rng.normal(size=centres.shape)
+    """First centres well off their clusters, but nearer to their own than to another."""
+    x, centers, rng = separated_draw(seed, d, **settings)
+    labels = nearest(x - x.mean(0), centers - centers.mean(0))
+    return x, cluster_means(x, labels, len(centers)) + 0.1 * rng.normal(size=centers.shape)
+
+
+def moving_start(seed, d):
+    """First centres from which labels move: one stands so far behind its cluster that another takes a third."""
+    x, centers, _ = separated_draw(seed, d)
+    start = cluster_means(x, nearest(x - x.mean(0), centers - centers.mean(0)), K)
+    pairs = [(i, j) for i in range(K) for j in range(i)]
+    a, b = min(pairs, key=lambda pair: np.linalg.norm(start[pair[0]] - start[pair[1]]))
+    way = start[b] - start[a]
+    start[b] += way * (1 - 0.05 / np.linalg.norm(way))  # the border lies half a sigma before the mean of b
+    return x, start
 
 
 @VARIANTS
@@ -38,8 +49,9 @@ def test_labels_are_lloyds_after_one_and_three_iterations(plus, d):
     net = em_transformer(K, d, N, 3, 96, plus=plus, pad=True, radius=1.2)
     block = net.n_layers // 3
     for seed in range(2):
-        x, start = good_start(seed, d)
+        x, start = moving_start(seed, d)
         path = lloyd_path(x, start, 3)
+        assert (path[0][0] != path[1][0]).mean() > 0.05  # so a network that returns its input does not pass
         states = net.states(net.context(x, start))
         for tau in (1, 3):
             soft = net.readout(states[tau * block])
@@ -109,8 +121,8 @@ def test_a_batch_is_each_set_on_its_own():
     net = em_transformer(K, 4, 40, 1, 32, radius=1.2)
     x, start = (np.stack(part) for part in zip(*sets, strict=True))
     together = net(net.context(x, start))
-    for i, (points, centres) in enumerate(sets):
-        torch.testing.assert_close(together[i], net(net.context(points, centres)), atol=1e-12, rtol=0)
+    for i, (points, centers) in enumerate(sets):
+        torch.testing.assert_close(together[i], net(net.context(points, centers)), atol=1e-12, rtol=0)
 
 
 def test_error_stays_under_the_stated_bound_wherever_its_condition_holds():

@@ -13,7 +13,7 @@ from measureflow.circuits import approximate, em_transformer
 from measureflow.circuits.he.layers import AttentionLayer, FullyConnected, Heads, Transformer, gated, linear
 from measureflow.circuits.he.sigmoid_heads import sigmoid_heads
 from measureflow.circuits.he.stream import Design
-from measureflow.circuits.textbook_em import lloyd_path, nearest, plus_plus, spectral_start
+from measureflow.circuits.textbook_em import lloyd_path
 
 
 def softened(x, delta=0.5):
@@ -62,7 +62,7 @@ def test_softmax_heads_are_sigmoids_exactly():
     h = torch.zeros(30, s.width, dtype=torch.float64)
     x = torch.randn(30, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     h[:, s["copy0"]], h[:3, s["p2"]], h[:, s["one"]] = x, torch.eye(3).double(), 1.0
-    written = (layer(h) - h)[:, s["norm"]]
+    written = layer(h)[:, s["norm"]]
     torch.testing.assert_close(written[:, 0] + g.constant, g(x), atol=1e-11, rtol=0)
     assert not written[:, 1].any()
 
@@ -100,7 +100,9 @@ def test_attention_layers_are_the_definitions_with_tokens_as_columns(normaliser)
         scores = (heads.Q[m] @ H).T @ (heads.K[m] @ H)
         weights = torch.softmax(scores, 0) if isinstance(normaliser, Softmax) else scores  # columns sum to one
         expected += heads.write[m] @ heads.read[m] @ H @ weights
-    torch.testing.assert_close(AttentionLayer(heads, normaliser=normaliser)(H.T).T, expected, atol=1e-10, rtol=1e-12)
+    torch.testing.assert_close(
+        H + AttentionLayer(heads, normaliser=normaliser)(H.T).T, expected, atol=1e-10, rtol=1e-12
+    )
 
 
 def test_transformer_and_its_norm_are_the_definitions():
@@ -110,9 +112,10 @@ def test_transformer_and_its_norm_are_the_definitions():
     connect = FullyConnected(gated(read, write), linear(read, write))
     h = torch.randn(7, 5, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
     after = h + torch.relu(h @ read.T) @ write.T + h @ read.T @ write.T
-    torch.testing.assert_close(connect(h), after, atol=1e-12, rtol=0)
+    torch.testing.assert_close(h + connect(h), after, atol=1e-12, rtol=0)
     net = Transformer([(attend, connect), (AttentionLayer(), FullyConnected())], read)
-    torch.testing.assert_close(net(h), connect(attend(h)) @ read.T, atol=1e-12, rtol=0)
+    between = h + attend(h)
+    torch.testing.assert_close(net(h), (between + connect(between)) @ read.T, atol=1e-12, rtol=0)
     norm = lambda M: float(torch.linalg.matrix_norm(M, 2))  # noqa: E731
     most = max(norm(M) for M in [*heads.Q, *heads.K])
     values = sum(norm(heads.write[m] @ heads.read[m]) for m in range(3))
@@ -135,7 +138,7 @@ def test_printed_second_head_adds_and_so_doubles_the_grand_mean():
     s, h = net.design.slots, net.context(x, x[:2])
     mean = Heads.one(net.design.logit * s.take("p1"), s.take("p2", slice(2)), s.take("x"), s.put("new"))
     grand = Heads.uniform(s.take("x"), s.put("new"))
-    printed = AttentionLayer(mean, grand)(h)[2:, s["new"]].numpy()
+    printed = (h + AttentionLayer(mean, grand)(h))[2:, s["new"]].numpy()
     np.testing.assert_allclose(printed, np.tile(2 * x.mean(0), (18, 1)), atol=1e-12)
 
 
@@ -144,11 +147,12 @@ def test_printed_second_layer_of_theorem_3_2_cancels_to_nothing():
     net = em_transformer(2, 3, 20, 1, 8, plus=True)
     s, rng = net.design.slots, np.random.default_rng(0)
     x = rng.normal(size=(20, 3)) * 0.1
-    h = net.attention[0](net.context(x, x[:2]))  # the shares are now at every token
+    h = net.context(x, x[:2])
+    h = h + net.attention[0](h)  # the shares are now at every token
     code = s.take("p2", slice(1))
     share, own = s.take("share", slice(1)), s.put("own", slice(1))
     pair = AttentionLayer(Heads.one(20.0 * code, 20.0 * code, share, own), Heads.uniform(share, -own))
-    np.testing.assert_allclose((pair(h) - h).numpy(), 0, atol=1e-15)
+    np.testing.assert_allclose(pair(h).numpy(), 0, atol=1e-15)
 
 
 def test_printed_last_soft_max_without_the_lift_drowns_in_the_other_tokens():
@@ -222,18 +226,3 @@ def test_expectation_error_falls_as_the_power_of_n_that_the_sharpness_sets():
             errors.append(float((mu - torch.as_tensor(x[:2])).abs().max()))
         slope = np.polyfit(np.log(sizes), np.log(errors), 1)[0]
         assert slope == pytest.approx(-sharpness, abs=0.05)
-
-
-def test_spectral_start_finds_separated_clusters_of_high_dimension():
-    rng = np.random.default_rng(0)
-    centres = 20 * rng.normal(size=(4, 30))
-    truth = np.arange(120) % 4
-    labels = spectral_start(centres[truth] + rng.normal(size=(120, 30)), 4, rng)
-    assert all(len(set(truth[labels == j])) == 1 for j in range(4))
-
-
-def test_plus_plus_takes_distinct_points_where_it_can():
-    rng = np.random.default_rng(0)
-    x = np.repeat(np.eye(3), 5, 0)
-    assert sorted(nearest(np.eye(3), plus_plus(x, 3, rng))) == [0, 1, 2]
-    assert plus_plus(np.ones((4, 2)), 2, rng).tolist() == [[1, 1], [1, 1]]

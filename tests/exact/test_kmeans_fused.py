@@ -14,6 +14,7 @@ from measureflow.circuits import kmeans_transformer, textbook
 from measureflow.circuits.clarkson import rows
 from measureflow.circuits.clarkson.geometry import Euclidean, Spherical
 from measureflow.circuits.clarkson.selections import PercentileCut, TopKSoftmax
+from measureflow.lloyd import empty_clusters
 from measureflow.lloyd import steps as fused
 from measureflow.lloyd.points import Points
 
@@ -24,6 +25,8 @@ WEIGHED = {
     "sparsemax": (Sparsemax(0.2), lambda X, C, **o: textbook.robust(X, C, textbook.sparsemax_weights(0.2), **o)),
     "topk": (TopKSoftmax(3, 2.0), lambda X, C, **o: textbook.robust(X, C, textbook.topk_weights(3, 2.0), **o)),
 }
+
+POLICIES = {"mean": empty_clusters.to_mean, "keep": empty_clusters.keep, "relocate": empty_clusters.relocate}
 
 
 def weights(n, weighed):
@@ -89,10 +92,10 @@ def lattices(draw):
 
 
 @settings(max_examples=150, deadline=None, derandomize=True)
-@given(problem=lattices(), empty=st.sampled_from(["mean", "keep", "relocate"]))
+@given(problem=lattices(), empty=st.sampled_from(list(POLICIES)))
 def test_ties_empties_and_far_origins(problem, empty):
     X, C, w = problem
-    labels, got = fused.lloyd_step(Points(X, w), C, empty)
+    labels, got = fused.lloyd_step(Points(X, w), C, POLICIES[empty])
     Y, right = textbook.lloyd(X, C, w, empty=empty)
     assert np.array_equal(labels, Y.argmax(1))
     np.testing.assert_allclose(got, right, rtol=1e-14, atol=1e-12)

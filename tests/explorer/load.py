@@ -51,7 +51,7 @@ def _next(draw: random.Random, http: httpx.AsyncClient):
         path = draw.choice(LIGHT)
         return path, http.get(path)
     if draw.random() < 0.5:
-        return "circuit", http.get("/api/circuit", params={"seed": draw.randrange(200), "n": 24})
+        return "circuit", http.post("/api/circuit", json={"seed": draw.randrange(200), "n": 24})
     return "simulate", http.post("/api/simulate", json={"n": 50, "layers": 3, "time": 0.2, "seed": draw.randrange(999)})
 
 

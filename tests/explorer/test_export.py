@@ -13,7 +13,7 @@ import torch
 from onnx.reference import ReferenceEvaluator
 from packaging.version import Version
 
-from measureflow.explorer import export
+import export_models as export
 from measureflow.models import AnyDimensionFlow, FlowTransformer, load_pretrained
 from measureflow.models.any_dimension import AnyDimensionConfig
 from measureflow.models.flow_transformer import FlowTransformerConfig
@@ -87,7 +87,7 @@ def test_an_export_names_no_file_of_this_machine(kind, fresh):
 @pytest.mark.parametrize("entry", json.loads((export.MODELS / "models.json").read_text()), ids=lambda e: e["name"])
 def test_the_shipped_export_is_the_shipped_model(entry):
     model = load_pretrained(entry["name"])
-    assert entry == export.describe(entry["name"], model), "run `python -m measureflow.explorer.export`"
+    assert entry == export.describe(entry["name"], model), "run `python tools/export_models.py`"
     run = session((export.MODELS / f"{entry['name']}.onnx").read_bytes())
     ratios = (entry["snr_low"], (entry["snr_low"] + entry["snr_high"]) / 2, entry["snr_high"])
     for n in (2, 100, 700):

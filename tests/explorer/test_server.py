@@ -1,18 +1,25 @@
 """The server answers, refuses with a reason, and stays up."""
 
+import io
 import json
+import sys
 import threading
 import time
 import warnings
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
+from typer.testing import CliRunner
 
+from measureflow import FlowMixture, cli
 from measureflow.circuits import kmeans_transformer
-from measureflow.explorer import circuit, jobs
+from measureflow.explorer import circuit, jobs, papers
 from measureflow.explorer.limits import Limits
 from measureflow.explorer.server import create_app
+from measureflow.reproduce import PAPERS, artefacts, shown
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # starlette would rather have a client newer than the lock's
@@ -55,6 +62,14 @@ def test_the_users_own_table_comes_first(tmp_path):
         assert client.get("/api/examples/own").text == file.read_text()
 
 
+def test_a_table_that_the_page_cannot_read_is_sent_as_csv(tmp_path):
+    pytest.importorskip("pyarrow")
+    file = tmp_path / "mine.parquet"
+    pd.DataFrame({"x": [1, 3], "y": [2.5, 4.0]}).to_parquet(file)
+    with TestClient(create_app(file), base_url=LOCAL) as client:
+        assert client.get("/api/examples/own").text == "x,y\n1,2.5\n3,4.0\n"
+
+
 @pytest.mark.parametrize(
     "path",
     [
@@ -82,17 +97,66 @@ def csv(values: np.ndarray) -> bytes:
     return b"x,y\n" + b"".join(b"%f,%f\n" % tuple(row) for row in values)
 
 
-def test_fit_finds_the_clusters(client):
+def test_fit_is_what_the_command_line_says(client, tmp_path):
+    """Labels, numbering, columns, gaps and words of the page are those of ``measureflow cluster``."""
+    body = b"name,x,y\nodd,,1\n" + b"".join(b"a,%f,%f\n" % tuple(row) for row in two_blobs())
+    (tmp_path / "table.csv").write_bytes(body)
+    asked = ["cluster", str(tmp_path / "table.csv"), "--out", str(tmp_path), "--json", "--stability", "0"]
+    told = CliRunner().invoke(cli.main, asked)
+    said = json.loads(told.stdout)
+    report = client.post("/api/fit", content=body).json()
+    assert {name: report[name] for name in said if name != "files"} == {
+        name: value for name, value in said.items() if name != "files"
+    }
+    labels = pd.read_csv(tmp_path / "labels.csv")
+    assert report["labels"] == labels["cluster"].tolist()
+    assert report["labels"][0] == -1
+    assert report["probabilities"][0] is None
+    assert report["notes"] == ["121 rows, 1 of them with gaps left out"]
+    assert set(report["labels"][1:]) == {0, 1}
+    assert report["rivals"][1:] == [1 - k for k in report["labels"][1:]]
+    assert all(report["labels"][row] == k for k in (0, 1) for row in report["typical"][k])
+
+
+def test_the_flow_that_is_sent_is_the_one_that_was_fitted(client):
     values = two_blobs()
-    for body, kind in ((csv(values), "text/csv"), (json.dumps({"points": values.tolist()}), "application/json")):
-        answer = client.post("/api/fit", content=body, headers={"content-type": kind})
-        report = answer.json()
-        assert answer.status_code == 200
-        assert report["n_clusters"] == len(report["weights"]) == len(report["cluster_centers"])
-        assert len(report["labels"]) == len(values)
-        labels = np.array(report["labels"])
-        assert len(set(labels[::2])) == len(set(labels[1::2])) == 1
-        assert labels[0] != labels[1]
+    report = client.post("/api/fit", content=csv(values)).json()
+    flow = report["flow"]
+    states = np.reshape(flow["points"], (flow["layers"] + 1, flow["n"], 2))
+    mixture = FlowMixture().fit(pd.read_csv(io.BytesIO(csv(values))))
+    assert np.allclose(states, np.stack([state.numpy() for state in mixture.flow_]), rtol=1e-5, atol=1e-5)
+    assert flow["labels"] == mixture.predict(pd.DataFrame(states[0], columns=["x", "y"])).tolist()
+
+
+def test_the_dial_is_obeyed_and_its_curve_says_the_same(client):
+    body = csv(two_blobs())
+    counts = client.post("/api/dial", params={"db": [0, 10, 20]}, content=body).json()
+    fitted = [client.post("/api/fit", params={"snr_db": db}, content=body).json()["n_clusters"] for db in (0, 10, 20)]
+    assert counts == fitted
+    assert client.post("/api/fit", params={"n_clusters": 3}, content=body).json()["n_clusters"] == 3
+
+
+def test_stability_is_measured_when_asked_for(client):
+    stable = client.post("/api/stability?n=2", content=csv(two_blobs())).json()
+    assert stable["n_clusters"] == {"2": 1.0}
+    assert stable["clusters"] == [1.0, 1.0]
+
+
+def test_columns_are_obeyed(client):
+    report = client.post("/api/fit", params={"columns": ["y"]}, content=csv(two_blobs())).json()
+    assert report["columns"] == ["y"]
+    assert report["skipped"] == {"x": "not asked for"}
+
+
+def test_peers_are_what_scikit_learn_says(client):
+    values = two_blobs()
+    values[::2, 1] *= 3  # one cluster is long: spheres of one size are wrong
+    answers = {peer["name"]: peer for peer in client.post("/api/peers?n_clusters=2", content=csv(values)).json()}
+    assert list(answers) == ["k-means", "Gaussian mixture", "HDBSCAN"]
+    assert answers["Gaussian mixture"]["words"] == "K = 2 by BIC, upright shapes"
+    for peer in answers.values():
+        labels = np.array(peer["labels"])
+        assert len({*labels[::2]} - {-1}) == len({*labels[1::2]} - {-1}) == 1
 
 
 def test_a_body_too_large_is_413_declared_or_not():
@@ -107,20 +171,19 @@ def test_a_body_too_large_is_413_declared_or_not():
             assert "MB" in answer.json()["detail"]
 
 
-@pytest.mark.parametrize(
-    ("body", "kind"),
-    [
-        (b"\xff\xfe\x00", "text/csv"),
-        (b"a,b\nx,y\nz,w\n", "text/csv"),
-        (b"{", "application/json"),
-        (b'{"points": [[1, 2], [3]]}', "application/json"),
-        (b'{"points": [[1, 2], [3, 4], [5, 6]], "n_clusters": "many"}', "application/json"),
-    ],
-)
-def test_a_bad_table_is_422_with_a_reason(client, body, kind):
-    answer = client.post("/api/fit", content=body, headers={"content-type": kind})
+@pytest.mark.parametrize("path", ["table", "fit", "dial?db=3", "peers?n_clusters=2"])
+@pytest.mark.parametrize("body", [b"\xff\xfe\x00", b"a,b\nx,y\nz,w\n", b"{", b"[[1, 2], [3]]"])
+def test_a_bad_table_is_422_with_a_reason(client, body, path):
+    answer = client.post(f"/api/{path}", content=body)
     assert answer.status_code == 422
     assert len(answer.json()["detail"]) > 10
+
+
+@pytest.mark.parametrize("asked", ["columns=z", "n_clusters=0", "n_clusters=many", "snr_db=nan", "n_clusters=999"])
+def test_a_bad_question_is_422_with_a_reason(client, asked):
+    answer = client.post(f"/api/fit?{asked}", content=csv(two_blobs()))
+    assert answer.status_code == 422
+    assert isinstance(answer.json()["detail"], str)
 
 
 # simulations --------------------------------------------------------------------------------------------------
@@ -146,6 +209,13 @@ def test_a_simulation_runs_to_its_end(client):
     assert points.shape == (5, 50, 2)
     assert job["result"]["times"] == [0, 0.25, 0.5, 0.75, 1]
     assert job["result"]["entropy"][-1] < job["result"]["entropy"][0]  # V = -I draws the tokens together
+
+
+def test_the_cloud_that_was_sent_is_the_one_that_flows(client):
+    points = [[float(i), float(i * i % 5)] for i in range(8)]
+    asked = {"attention": "l2", "points": points, "layers": 2, "time": 0.5}
+    result = finished(client, client.post("/api/simulate", json=asked).json())["result"]
+    assert result["points"][0] == points
 
 
 def test_a_gaussian_that_blows_up_has_a_time(client):
@@ -204,7 +274,7 @@ def test_a_crowd_is_refused_not_queued():
 
 def test_a_full_gate_is_503():
     with TestClient(create_app(limits=Limits(running=1, waiting=-1)), base_url=LOCAL) as client:
-        answer = client.get("/api/circuit")
+        answer = client.post("/api/circuit", json={})
         assert answer.status_code == 503
         assert "retry-after" in answer.headers
 
@@ -214,7 +284,7 @@ def test_a_full_gate_is_503():
 
 @pytest.mark.parametrize("algorithm", circuit.ALGORITHMS)
 def test_every_circuit_comes_apart(client, algorithm):
-    parts = client.get("/api/circuit", params={"algorithm": algorithm, "layers": 2}).json()
+    parts = client.post("/api/circuit", json={"algorithm": algorithm, "layers": 2}).json()
     for step in parts["steps"]:
         assert np.allclose(np.sum(step["attention"]["enc_ca"], -1), 1)
         assert set(step["attention"]) == set(parts["heads"])
@@ -229,13 +299,25 @@ def test_the_parts_add_up_to_the_transformer():
     )
     trace = kmeans_transformer(2, 3, n_layers=5).trace(points, tokens[:, at])
     for step, iteration in zip(parts["steps"], trace, strict=True):
-        centres = np.array(step["after"]["centres"])[:, at]
-        assert np.abs(centres - iteration.centers.numpy()).max() < 1e-12
+        centers = np.array(step["after"]["centres"])[:, at]
+        assert np.abs(centers - iteration.centers.numpy()).max() < 1e-12
 
 
-@pytest.mark.parametrize("asked", [{"algorithm": "magic"}, {"k": 0}, {"n": 10**6}, {"k": 8, "n": 4}, {"seed": "x"}])
+@pytest.mark.parametrize(
+    "asked",
+    [{"algorithm": "magic"}, {"k": 0}, {"n": 10**6}, {"k": 8, "n": 4}, {"seed": "x"}, {"points": [[1, 2]]}, {"a": 1}],
+)
 def test_a_circuit_that_cannot_be_is_422(client, asked):
-    assert client.get("/api/circuit", params=asked).status_code == 422
+    assert client.post("/api/circuit", json=asked).status_code == 422
+
+
+def test_a_circuit_is_shown_the_points_that_were_moved(client):
+    parts = client.post("/api/circuit", json={"seed": 3}).json()
+    points = parts["points"]
+    points[0] = [9.0, -9.0]
+    moved = client.post("/api/circuit", json={"seed": 3, "points": points}).json()
+    assert moved["points"] == points
+    assert moved["steps"] != parts["steps"]
 
 
 # papers -------------------------------------------------------------------------------------------------------
@@ -252,13 +334,45 @@ def test_printed_numbers_without_results_and_the_command_that_makes_them(client)
 def test_results_in_the_folder_are_shown(client, tmp_path):
     folder = tmp_path / "zimin2025" / "table1"
     folder.mkdir(parents=True)
-    (folder / "findings.md").write_text("Zimin 2025, Table 1\n\nAll is well.\n")
+    (folder / "findings.md").write_text("Zimin 2025, Table 1: what it is\n\nThe paper says so. Found: all is well.\n")
     (folder / "cells.csv").write_text("column,ours\nK-means,0.1\nNo flow,\n")
     (folder / "table1.png").write_bytes(b"\x89PNG")
     (table1,) = client.get("/api/papers").json()[0]["artefacts"]
     assert table1["made"]
-    assert table1["title"] == "Zimin 2025, Table 1"
-    assert table1["findings"] == "All is well."
+    assert table1["title"] == "what it is"
+    assert table1["said"] == "The paper says so."
+    assert table1["found"] == "all is well."
     assert client.get(f"/api/papers/{table1['pictures'][0]}").content == b"\x89PNG"
     shown = client.get(f"/api/papers/{table1['tables'][0]}").json()
-    assert shown == {"columns": ["column", "ours"], "rows": [["K-means", 0.1], ["No flow", None]]}
+    assert shown == {"total": 2, "columns": ["column", "ours"], "rows": [["K-means", 0.1], ["No flow", None]]}
+    whole = client.get(f"/api/papers/{table1['tables'][0]}", params={"download": True})
+    assert whole.text == (folder / "cells.csv").read_text()
+    assert "attachment" in whole.headers["content-disposition"]
+
+
+def test_an_artefact_is_made_on_demand(tmp_path, monkeypatch):
+    script = tmp_path / "reproduce.py"
+    script.write_text(
+        "import sys, pathlib\n"
+        "paper, name, _, size, _, out = sys.argv[1:]\n"
+        "if name == 'fig2': sys.exit('Cannot reproduce: no luck')\n"
+        "folder = pathlib.Path(out, paper, name); folder.mkdir(parents=True)\n"
+        "(folder / 'findings.md').write_text(f'A title: made\\n\\nFound: at size {size}.')\n"
+    )
+    monkeypatch.setattr(papers, "COMMAND", (sys.executable, str(script)))
+    shown = {"castin2025": ["fig1", "fig2"]}
+    with TestClient(create_app(results=tmp_path / "out", artefacts=shown), base_url=LOCAL) as client:
+        assert client.post("/api/papers/castin2025/fig99").status_code == 404
+        fig1 = client.post("/api/papers/castin2025/fig1").json()
+        assert (fig1["made"], fig1["title"], fig1["found"]) == (True, "made", "at size tiny.")
+        refused = client.post("/api/papers/castin2025/fig2")
+        assert (refused.status_code, refused.json()["detail"]) == (422, "Cannot reproduce: no luck")
+
+
+def test_the_shelf_ships_a_thumbnail_and_a_finding_for_every_artefact_of_the_pages():
+    shelf = papers.shelf(Path("nowhere"), {paper: artefacts(paper) for paper in PAPERS})
+    for paper in shelf:
+        for one in paper["artefacts"]:
+            on_page = one["name"] in shown()[paper["paper"]]
+            assert bool(one["found"]) == on_page, one["name"]
+            assert (papers.SHIPPED / one["thumbnail"]).is_file() == on_page, one["name"]

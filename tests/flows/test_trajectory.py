@@ -8,6 +8,7 @@ import torch
 
 from measureflow.attention import Attention, NegativeSquaredDistance, Relative, Softmax
 from measureflow.flows import Trajectory, Uniform, dopri5, integrate, rk4
+from measureflow.flows.pictures import colour
 from measureflow.measures import Empirical, Gaussian
 from problems import LINES, normal, starts
 
@@ -106,7 +107,25 @@ def test_plot_chooses_coordinates_and_axes():
     path = integrate(PULL, normal(30, 3, seed=1), [0.5])
     given = plt.subplots()[1]
     assert path.plot(given, coordinates=(2, 0)) is given
+    assert path.plot(ax=given) is given
     np.testing.assert_allclose(given.collections[0].get_offsets(), path[0][:, [2, 0]])
+
+
+def test_plot_colours_paths_by_their_labels():
+    mu = Empirical(torch.randn(4, 2, generator=torch.Generator().manual_seed(0)))
+    path = integrate(Attention(), mu, [0.1] * 2)
+    axes = path.plot(labels=[0, 1, 0, -1])
+    colours = [line.get_color() for line in axes.lines]
+    assert colours == [colour(0), colour(1), colour(0), colour(-1)]
+    with pytest.raises(ValueError, match=r"labels must have shape \(4,\)"):
+        path.plot(labels=[0, 1])
+
+
+def test_axes_of_different_units_are_not_drawn_to_one_scale():
+    x = torch.randn(20, 2, generator=torch.Generator().manual_seed(0))
+    assert integrate(Attention(), Empirical(x), [0.01]).plot().get_aspect() == 1.0
+    stretched = x * torch.tensor([1.0, 100.0])
+    assert integrate(Attention(), Empirical(stretched), [1e-9]).plot().get_aspect() == "auto"
 
 
 def test_plot_of_a_gaussian_draws_one_standard_deviation():

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-from tqdm import tqdm
+from rich.progress import track
 
 from fuzz.limits import TooSlow, guarded
 from fuzz.odd_parameters import odd_parameters
@@ -215,7 +215,7 @@ def _short(error: Exception) -> str:
 def fuzz(every: int = 1) -> tuple[Counter, list[str]]:
     """How many cases were answered, refused and crashed, and a line for each crash."""
     outcomes, crashes = Counter(answered=0, refused=0, crashed=0), []
-    for case in tqdm(list(all_cases())[::every], disable=None):  # shown on a terminal only
+    for case in track(list(all_cases())[::every], transient=True):
         outcome, why = tried(case)
         outcomes[outcome] += 1
         if outcome == "crashed":

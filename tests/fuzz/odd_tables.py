@@ -16,8 +16,8 @@ import torch
 def blobs(n: int = 30, d: int = 2, seed: int = 0) -> np.ndarray:
     """Three round clusters."""
     rng = np.random.default_rng(seed)
-    centres = rng.normal(0, 6, (3, d))
-    return centres[np.arange(n) % 3] + rng.normal(size=(n, d))
+    centers = rng.normal(0, 6, (3, d))
+    return centers[np.arange(n) % 3] + rng.normal(size=(n, d))
 
 
 def with_cell(value) -> np.ndarray:

@@ -10,12 +10,12 @@ import warnings
 from collections import Counter
 
 import numpy as np
-from tqdm import tqdm
+from rich.progress import track
 
 from fuzz.limits import guarded, refusal
 from fuzz.mutations import mutated
 from measureflow import FlowMixture
-from measureflow.tables.read import choose_columns, parse_csv
+from measureflow.tables.read import read_table
 
 
 def small_table(rng: np.random.Generator) -> bytes:
@@ -36,7 +36,7 @@ def fuzz(cases: int, seed: int = 0) -> Counter:
     """How many broken tables were clustered, read again, and refused; anything else raises."""
     outcomes: Counter = Counter()
     fitted: set[bytes] = set()
-    for case in tqdm(range(seed, seed + cases), disable=None):  # shown on a terminal only
+    for case in track(range(seed, seed + cases), transient=True):
         rng = np.random.default_rng(case)
         whole = small_table(np.random.default_rng(case % 500))  # few whole tables, so that many broken ones are alike
         try:
@@ -53,7 +53,7 @@ def tried(body: bytes, fitted: set[bytes]) -> str:
         with guarded(seconds=60, pickles=True), warnings.catch_warnings():
             warnings.simplefilter("error")
             warnings.filterwarnings("ignore", module="measureflow")  # UnfamiliarDataWarning, which is an answer
-            table = choose_columns(parse_csv(body))
+            table = read_table(body)
             X = table.values
             key = hashlib.sha256(X.tobytes() + repr(X.shape).encode()).digest()
             if key in fitted:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from tqdm import tqdm
+from rich.progress import track
 
 from fuzz.limits import guarded, refusal
 from fuzz.mutations import mutated
@@ -26,7 +26,7 @@ def fuzz(cases: int, folder: Path, seed: int = 0) -> Counter:
     config, weights = ((SHIPPED / name).read_bytes() for name in ("config.json", "model.safetensors"))
     outcomes: Counter = Counter()
     (folder / "config.json").write_bytes(config)
-    for case in tqdm(range(seed, seed + cases), disable=None):  # shown on a terminal only
+    for case in track(range(seed, seed + cases), transient=True):
         rng = np.random.default_rng(case)
         broken_config = rng.random() < 0.4
         (folder / "config.json").write_bytes(mutated(config, rng) if broken_config else config)

@@ -1,4 +1,4 @@
-"""The estimates of Castin 2025, Lemmas B.1 to B.7, as inequalities on random draws; stability of the masked flow."""
+"""The estimates of Castin 2025, Lemmas B.1 to B.7, on random draws; stability of the flow, masked and not."""
 
 import math
 
@@ -17,6 +17,7 @@ from measureflow.attention import (
 )
 from measureflow.flows import Uniform, integrate, rk4
 from measureflow.measures import Empirical
+from measureflow.reproduce.castin2025 import stability
 
 F64 = torch.float64
 SEEDS = range(12)
@@ -168,6 +169,27 @@ def test_sigmoid_needs_the_size_of_x():
     change = (field.at(x, Empirical(clouds[0])) - field.at(x, Empirical(clouds[1]))).norm()
     assert change > 4 * (1 + 1.0) * 1e-3
     assert change <= (1 + 40 / 4) * 1e-3
+
+
+@pytest.mark.parametrize("name", stability.ATTENTIONS)
+@pytest.mark.parametrize("seed", range(3))
+def test_flow_is_stable(name, seed):
+    """Theorem 3.1: W2 of two solutions below exp(int L + c) W2 of their starts, and the support in the ball of R(t)."""
+    rows = stability.growth(name, seed)
+    assert rows[0]["growth"] == pytest.approx(1.0)
+    for row in rows:
+        assert math.log(row["growth"]) <= row["log bound"] + 1e-9
+        assert row["radius"] <= 1 + 1e-9
+    assert rows[-1]["log bound"] > 0
+
+
+def test_masked_attention_is_not_continuous_in_w2():
+    """Proposition B.14: the measures come together as 1/sqrt(4n), their fields at (3/4, 0) part as n / (3/4)."""
+    near, nearer = (stability.masked_row(n) for n in (8, 32))
+    for row in (near, nearer):
+        assert row["W2"] <= row["printed W2"]
+        assert row["difference of the fields"] == pytest.approx(row["printed difference"], rel=0.02)  # 16 n tokens
+    assert nearer["W2"] < 0.6 * near["W2"]
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -54,10 +54,9 @@ def test_ragged_pads_by_points_of_no_mass():
     torch.testing.assert_close(Empirical.ragged(clouds).mean[0], clouds[0].mean(0))
 
 
-def test_moved_keeps_masses_and_masked_drops_them():
+def test_moved_keeps_masses():
     mu = Empirical(normal(4, 2), [1.0, 2.0, 3.0, 4.0])
     assert torch.equal(mu.moved(mu.points + 1).weights, mu.weights)
-    assert mu.masked(torch.tensor([True, False, True, False])).weights.tolist() == [1, 0, 3, 0]
     assert Empirical(normal(4, 2)).moved(normal(4, 2)).uniform
 
 

@@ -99,9 +99,9 @@ def test_threads_are_thin(name):
 @pytest.mark.parametrize("rule", PLACEMENTS, ids=lambda r: r.__name__)
 @pytest.mark.parametrize("d", [1, 2, 9])
 def test_every_placement_gives_distinct_centres(rule, d):
-    centres = rule(rng(), 7, d)
-    assert centres.shape == (7, d)
-    gaps = np.linalg.norm(centres[:, None] - centres[None], axis=-1) + np.eye(7)
+    centers = rule(rng(), 7, d)
+    assert centers.shape == (7, d)
+    gaps = np.linalg.norm(centers[:, None] - centers[None], axis=-1) + np.eye(7)
     assert gaps.min() > 0
 
 
@@ -112,9 +112,9 @@ def test_the_overlap_drawn_is_the_overlap_met(overlap, d):
     random, K, n = rng(3), 4, 4000
     labels = random.integers(K, size=n)
     points = random.standard_normal((n, d))
-    centres = moved_apart(points, labels, PLACEMENTS_BY_NAME["scattered"](random, K, d), overlap)
-    X = points + centres[labels]
-    nearest = np.linalg.norm(X[:, None] - centres, axis=-1).argmin(1)
+    centers = moved_apart(points, labels, PLACEMENTS_BY_NAME["scattered"](random, K, d), overlap)
+    X = points + centers[labels]
+    nearest = np.linalg.norm(X[:, None] - centers, axis=-1).argmin(1)
     assert np.mean(nearest != labels) == pytest.approx(overlap, rel=0.15)
 
 

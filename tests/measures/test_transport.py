@@ -189,7 +189,7 @@ def test_plans_with_cycles_are_returned_whole():
     x, y = (torch.from_numpy(t).double() for t in (w, v))
     small = batches.solve_batch(*(t[None].numpy() for t in (x[:, None], y[:, None], x, y)), 3, 1)
     full = batches.solve_batch(*(t[None].numpy() for t in (x[:, None], y[:, None], x, y)), n * k, 1)
-    assert small.count == full.count > 3  # too little room is reported, not overrun
+    assert small.entries == full.entries > 3  # too little room is reported, not overrun
     assert small.cost == full.cost
 
 

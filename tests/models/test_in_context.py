@@ -136,14 +136,14 @@ def test_printed_recipe_is_he_s_and_found_one_warms_up_then_falls():
 def test_mixtures_are_as_far_apart_balanced_and_noisy_as_asked():
     mixtures = HeMixtures(n_per_class=200, imbalance=0.1)
     sets = mixtures.sample(6, generator())
-    apart = torch.stack([torch.pdist(c).min() for c in sets.centres])
+    apart = torch.stack([torch.pdist(c).min() for c in sets.centers])
     torch.testing.assert_close(apart, torch.full((6,), 30.0))  # distance 30 binds at spread 3
     assert [int((sets.labels[0] == j).sum()) for j in range(4)] == [200, 200, 20, 180] == mixtures.sizes
-    at = sets.centres.gather(1, sets.labels[..., None].expand(-1, -1, 10))
+    at = sets.centers.gather(1, sets.labels[..., None].expand(-1, -1, 10))
     torch.testing.assert_close((sets.points - at).square().mean((1, 2)), sets.variances, rtol=0.1, atol=0)
     assert sets.variances.min() >= 10
     assert sets.variances.max() <= 40
-    loose = HeMixtures(minimum_distance=0.01).sample(200, generator()).centres
+    loose = HeMixtures(minimum_distance=0.01).sample(200, generator()).centers
     assert float(loose.std()) == pytest.approx(3.0, rel=0.05)  # nothing to blow up
 
 

@@ -1,5 +1,7 @@
 """Every table and figure of Zimin 2025 runs at its tiny size and says something."""
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,10 +9,15 @@ import torch
 
 from measureflow.measures.priors import paper_test_prior
 from measureflow.models import load_pretrained
-from measureflow.reproduce import artefacts, reproduce
+from measureflow.reproduce import artefacts, opponents, reproduce
 from measureflow.reproduce.opponents import em_with_bic, kmeans, shared_variance_em
-from measureflow.reproduce.zimin2025.contestants import BASE
-from measureflow.reproduce.zimin2025.tables import DEPTHS, TABLES_BY_NAME, _orderings, printed
+from measureflow.reproduce.run import module_of
+from measureflow.reproduce.zimin2025 import fig8, orderings
+from measureflow.reproduce.zimin2025.contestants import BASE, BUDGETS, Classical
+from measureflow.reproduce.zimin2025.measurements import measure
+from measureflow.reproduce.zimin2025.tables import BY_NAME, DEPTHS, printed
+from measureflow.training.config import read_config
+from reproduce.tables import read, the, words
 
 MADE = [name for name in artefacts("zimin2025") if name != "theorem2.1"]
 
@@ -30,7 +37,7 @@ def test_artefact_is_made(name, out):
 
 
 def test_printed_numbers_are_all_there():
-    for name, table in TABLES_BY_NAME.items():
+    for name, table in BY_NAME.items():
         columns = {f"{c.name}, n={n}" for c in table.columns for n in (100, 500, 1000, 2000)}
         expected = columns if table.all_sizes else {c.name for c in table.columns}
         numbers = printed(name)
@@ -38,14 +45,91 @@ def test_printed_numbers_are_all_there():
         assert len(numbers) == 3 * len(expected)
 
 
-def test_orderings_are_counted_pair_by_pair():
-    cells = pd.DataFrame(
-        [("High", "a", 1.0, 0.1), ("High", "b", 3.0, 0.2), ("High", "c", 2.0, 0.3), ("High", "d", np.nan, 0.4)],
-        columns=["data", "column", "ours", "printed"],
-    ).assign(n=1000)
-    assert _orderings(cells) == (
-        "Of the 3 orderings of two columns that the paper prints, 2 hold; not: b below c (High)."
-    )
+def table_of(values: dict[str, list[float]], printed_values: dict[str, float]):
+    """Scores and cells of one level: a column for each contestant, a value for each set."""
+    rows = [("High SNR", 1000, name, i, w2) for name, column in values.items() for i, w2 in enumerate(column)]
+    scores = pd.DataFrame(rows, columns=["data", "n", "column", "set", "w2"])
+    cells = scores.groupby(["data", "n", "column"], as_index=False)["w2"].agg(ours="mean", error="sem", sets="size")
+    cells["printed"] = cells["column"].map(printed_values)
+    return {"scores": scores, "cells": cells}
+
+
+NOISE = np.random.default_rng(0).normal(size=40)
+
+
+def test_orderings_are_judged_by_the_error_of_the_paired_difference():
+    """The sets vary by far more than the columns differ: only the pairing tells them apart."""
+    means = {"K-means": 3.0, "16 layers": 1.0, "32 layers": 1.5, "No flow": 2.0}
+    values = {name: list(mean + 10 * NOISE + 0.1 * np.roll(NOISE, i)) for i, (name, mean) in enumerate(means.items())}
+    values["32 layers"] = list(np.array(values["16 layers"]) + 0.1 * NOISE)  # as good as the same
+    tables = table_of(values, {"K-means": 4.0, "16 layers": 2.0, "32 layers": 1.0, "No flow": 3.0})
+    pairs = orderings.paired(tables["scores"], tables["cells"], DEPTHS, logarithm=False)
+    word = {(row.low, row.high): row.word for row in pairs.itertuples()}
+    assert word["16 layers", "K-means"] == "holds"
+    assert word["32 layers", "16 layers"] == "close"
+    assert len(pairs) == 6
+    assert set(pairs[pairs["equal"]]["high"]) == {"K-means"}  # the models had other budgets
+    said = {verdict.claim: verdict for verdict in orderings.verdicts(pairs)}
+    assert [verdict.verdict for verdict in said.values()] == ["holds", "open"]
+    tables["scores"].loc[tables["scores"]["column"] == "No flow", "w2"] += 20
+    pairs = orderings.paired(tables["scores"], tables["cells"], DEPTHS, logarithm=False)
+    fair = orderings.verdicts(pairs)[0]
+    assert fair.verdict == "fails"
+    assert "No flow below K-means" in fair.ours
+
+
+def test_printed_numbers_are_met_or_not():
+    table2, target = BY_NAME["table2"], {"K-means": 0.0441, "16 layers": 0.0016}
+    values = {name: list(value * (1 + 0.1 * NOISE)) for name, value in target.items()}
+    claims = words(table2, table_of(values, target))
+    assert the(claims, "K-means, the paper's opponent") == "holds"
+    assert the(claims, "16-layer model") == "holds"
+    worse = {name: [1.3 * w2 for w2 in column] for name, column in values.items()}
+    claims = words(table2, table_of(worse, target))
+    assert the(claims, "K-means, the paper's opponent") == "fails"
+    assert the(claims, "16-layer model") == "fails"
+
+
+def test_budgets_are_those_of_the_configs():
+    root = Path(__file__).parents[2] / "configs"
+    for name, (sets, start) in BUDGETS.items():
+        config = read_config(root / "cpu.toml" if name == BASE else root / "rows" / f"{name}.toml")
+        assert (sum(stage.steps * stage.batch for stage in config.stages), config.start) == (sets, start)
+    assert set(BUDGETS) == {name for name in load_pretrained.available() if name.startswith(BASE)}
+
+
+def flow(layers, factor=1.0):
+    snr = np.linspace(3, 15, 5)
+    return pd.DataFrame({"layers": layers, "snr_db": snr, "total": factor * (20 - snr)})
+
+
+def test_fig8_does_not_judge_a_depth_by_weights_that_began_as_another(monkeypatch):
+    tables = {"flow": pd.concat([flow(16), flow(32)])}
+    assert the(words(fig8, tables), "hardly depends on the depth") == "open"
+    monkeypatch.setitem(fig8.BUDGETS, fig8.BY_DEPTH[32], (5600, ""))
+    assert the(words(fig8, tables), "hardly depends on the depth") == "holds"
+    apart = {"flow": pd.concat([flow(16), flow(32, 1.3)])}
+    assert the(words(fig8, apart), "hardly depends on the depth") == "fails"
+    assert the(words(fig8, {"flow": flow(16, -1.0)}), "16 layers") == "fails"
+
+
+@pytest.mark.parametrize(
+    ("name", "claim", "before", "table", "column", "change", "after"),
+    [
+        ("fig1", "entropy", "corrected", "entropy", "entropy", lambda t: 0 * t["entropy"], "fails"),
+        ("fig2", "data at 5 dB", "any", "tokens", "w2", lambda t: 1 / t["told_snr"], "fails"),
+        ("fig4", "16 layers lies below", "any", "curves", "w2", lambda t: 0 * t["w2"], "fails"),
+        ("fig6", "Low SNR", "holds", "centres", "snr", lambda t: 1.1 * t["snr"], "fails"),
+        ("targets", "Low SNR", "any", "targets", "w2", lambda t: 0 * t["w2"], "holds"),
+        ("theorem2.1", "circle, beta = 1", "corrected", "entropy", "rate", lambda t: -t["rate"], "holds"),
+    ],
+)
+def test_other_verdicts_follow_the_data(name, claim, before, table, column, change, after, out):
+    reproduce("zimin2025", name, "tiny", out)
+    module, tables = module_of("zimin2025", name), read(out / "zimin2025" / name)
+    assert before in ("any", the(words(module, tables), claim))
+    tables[table][column] = change(tables[table])
+    assert the(words(module, tables), claim) == after
 
 
 def test_scores_of_other_weights_are_not_taken_for_these(monkeypatch):
@@ -53,6 +137,13 @@ def test_scores_of_other_weights_are_not_taken_for_these(monkeypatch):
     before = model.key
     monkeypatch.setattr("measureflow.reproduce.zimin2025.contestants.digest", lambda _: "others")
     assert model.key != before
+
+
+def test_scores_of_one_model_under_two_names_are_computed_once():
+    regimes, depths, layers = (BY_NAME[name].columns[1] for name in ("table1", "table2", "table6"))
+    assert regimes.key == depths.key == layers.key
+    others = [column.key for column in (*BY_NAME["table1"].columns, *BY_NAME["table8"].columns) if column.available]
+    assert len(set(others)) == len(others) - 1  # k-means stands in both tables
 
 
 def test_base_weights_ship():
@@ -78,3 +169,22 @@ def test_shared_variance_em_finds_the_noise_and_never_loses_likelihood():
 def test_bic_finds_one_cluster_where_there_is_one():
     x = np.random.default_rng(0).normal(size=(300, 2))
     assert len(em_with_bic(x, seed=0, most=4, starts=3).masses) == 1
+
+
+def test_patience_ends_the_search_and_finds_the_same(monkeypatch):
+    x, _, _ = problem(20.0)
+    tried = []
+    fit = opponents.shared_variance_em
+    monkeypatch.setattr(opponents, "shared_variance_em", lambda x, K, *a, **kw: tried.append(K) or fit(x, K, *a, **kw))
+    whole = em_with_bic(x, seed=0, most=10, starts=3)
+    assert tried == list(range(1, 11))
+    tried.clear()
+    short = em_with_bic(x, seed=0, most=10, starts=3, patience=2)
+    assert len(short.masses) == len(whole.masses)
+    assert tried[-1] == len(short.masses) + 2 < 10
+
+
+def test_slow_contestants_see_the_first_sets_alone(tmp_path):
+    columns = (BY_NAME["table1"].columns[0], Classical("slow", lambda x, K, seed: kmeans(x, K, seed), slow=True))
+    scores = measure(columns, {"High SNR": 15.0}, (30,), 4, tmp_path, slow_sets=2)
+    assert scores.groupby("column", sort=False)["set"].max().tolist() == [3, 1]

@@ -14,10 +14,11 @@ import torch
 
 from measureflow.models import FlowTransformer, FlowTransformerConfig, load_pretrained, save_model
 from measureflow.models.checkpoints import load_tensors
-from measureflow.models.pretrained import build
+from measureflow.models.pretrained import build, load_model
 from measureflow.training import Training
 from measureflow.training.config import Stage, TrainingConfig, read_config, seeded
 from measureflow.training.losses import snr_scaled_w2
+from measureflow.training.objectives import OBJECTIVES
 
 ROOT = Path(__file__).parents[2]
 TINY = read_config(ROOT / "configs" / "tiny.toml")
@@ -199,11 +200,25 @@ def test_a_start_that_is_no_model_is_named(tmp_path):
         Training(replace(SHORT, start="nowhere"), tmp_path)
 
 
+def test_the_in_context_model_is_trained_by_the_same_loop(tmp_path):
+    stage = Stage(steps=6, n=8, batch=4, rate=1e-2)
+    objective = OBJECTIVES["named-clusters"](n_classes=2, dimension=2)
+    settings = {"n_classes": 2, "dimension": 2, "n_layers": 1, "width": 8}
+    config = TrainingConfig("in-context", [stage], objective, settings, evaluate_sets=4, evaluate_n=8)
+    first = Training(config, tmp_path / "whole").run()
+    longer = Training(replace(config, stages=[stage, stage]), tmp_path / "whole", resume=True)
+    assert longer.done == 6
+    assert load_model(longer.export(tmp_path / "model")).config == first.config
+    losses = [objective.evaluate(model, 64, 8)["naming"] for model in (build("in-context", settings), longer.run())]
+    assert losses[1] < losses[0]
+
+
 @pytest.mark.parametrize("path", sorted((ROOT / "configs").rglob("*.toml")), ids=lambda path: path.stem)
 def test_every_config_makes_a_model_and_its_data(path):
     config = read_config(path)
     build(config.kind, config.model)
-    assert not config.start or config.start in load_pretrained.available()
+    known = not config.start or config.start in load_pretrained.available()
+    assert known or (ROOT / config.start / "config.json").is_file()
     stage, _ = config.stage_of(config.steps - 1)
     sets, points = config.batch(config.steps - 1).points.shape[:2]
     assert (stage.n_least or stage.n) <= points <= stage.n

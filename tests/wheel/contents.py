@@ -7,7 +7,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 LIMIT = 25e6  # bytes, without dependencies
-PARTS = ("weights/*/*", "data/*.csv", "data/*.md", "reproduce/published/*.csv", "explorer/static/**/*", "py.typed")
+PARTS = ("weights/*/*", "data/*.csv", "data/*.md", "reproduce/published/*", "explorer/static/**/*", "py.typed")
 
 
 def wanted() -> set[str]:

@@ -2,15 +2,24 @@
 import { h } from "./dom";
 import { clusterColour, colours, onTheme } from "./theme";
 
-export type Paint = (c: CanvasRenderingContext2D, width: number, height: number) => void;
+/** What pictures draw with: a canvas, or a pen that writes SVG. */
+export type Pen = Pick<
+  CanvasRenderingContext2D,
+  | "fillStyle" | "strokeStyle" | "lineWidth" | "globalAlpha" | "font" | "textAlign" | "textBaseline" | "lineCap"
+  | "beginPath" | "closePath" | "moveTo" | "lineTo" | "arc" | "rect" | "fill" | "stroke" | "fillRect" | "fillText"
+  | "save" | "restore" | "clip" | "setLineDash" | "measureText"
+>;
+
+export type Paint = (c: Pen, width: number, height: number) => void;
 
 export interface Picture {
   element: HTMLCanvasElement;
   redraw: () => void;
   close: () => void;
+  paint: Paint;
 }
 
-const FONT = "ui-sans-serif, system-ui, sans-serif";
+export const FONT = "ui-sans-serif, system-ui, sans-serif";
 
 /** A canvas that paints itself whenever it must. `height` is CSS pixels for its width. */
 export function picture(label: string, height: (width: number) => number, paint: Paint): Picture {
@@ -44,7 +53,7 @@ export function picture(label: string, height: (width: number) => number, paint:
     offTheme();
     cancelAnimationFrame(queued);
   };
-  return { element, redraw, close };
+  return { element, redraw, close, paint };
 }
 
 export interface Box {
@@ -90,10 +99,11 @@ export interface Frame {
 
 /** Axes with ticks and names; the result places data on the canvas. */
 export function axes(
-  c: CanvasRenderingContext2D,
+  c: Pen,
   box: Box,
   place: { left: number; top: number; right: number; bottom: number },
   names: [string, string],
+  flat = false, // upward is not a quantity
 ): Frame {
   const { left, top, right, bottom } = place;
   const X = (v: number) => left + ((v - box.x0) / (box.x1 - box.x0)) * (right - left);
@@ -109,7 +119,7 @@ export function axes(
   }
   c.textAlign = "right";
   c.textBaseline = "middle";
-  for (const t of ticks(box.y0, box.y1, (bottom - top) / 45)) {
+  for (const t of flat ? [] : ticks(box.y0, box.y1, (bottom - top) / 45)) {
     line(c, left, Y(t), right, Y(t));
     c.fillText(short(t), left - 6, Y(t));
   }
@@ -123,43 +133,64 @@ export function axes(
   return { X, Y };
 }
 
-export function line(c: CanvasRenderingContext2D, x0: number, y0: number, x1: number, y1: number) {
+export function line(c: Pen, x0: number, y0: number, x1: number, y1: number) {
   c.beginPath();
   c.moveTo(x0, y0);
   c.lineTo(x1, y1);
   c.stroke();
 }
 
-/** Dots coloured by cluster; one path for each colour, so that thousands are cheap. */
+/** Dots coloured by cluster; one path for each colour, so that thousands are cheap. A label of NaN is not drawn. */
 export function dots(
-  c: CanvasRenderingContext2D,
+  c: Pen,
   f: Frame,
   xy: ArrayLike<number>,
   label: (i: number) => number,
   radius: number,
   alpha = 1,
 ) {
-  const groups = new Map<number, Path2D>();
+  const groups = new Map<number, number[]>();
   for (let i = 0; i < xy.length / 2; i++) {
     const x = f.X(xy[2 * i]);
     const y = f.Y(xy[2 * i + 1]);
     if (!(Math.abs(x) < 1e5 && Math.abs(y) < 1e5)) continue;
     const k = label(i);
-    if (!groups.has(k)) groups.set(k, new Path2D());
-    const path = groups.get(k)!;
-    path.moveTo(x + radius, y);
-    path.arc(x, y, radius, 0, 2 * Math.PI);
+    if (Number.isNaN(k)) continue;
+    if (!groups.has(k)) groups.set(k, []);
+    groups.get(k)!.push(x, y);
   }
   c.globalAlpha = alpha;
-  for (const [k, path] of groups) {
+  for (const [k, places] of groups) {
     c.fillStyle = clusterColour(k);
-    c.fill(path);
+    c.beginPath();
+    for (let i = 0; i < places.length; i += 2) {
+      c.moveTo(places[i] + radius, places[i + 1]);
+      c.arc(places[i], places[i + 1], radius, 0, 2 * Math.PI);
+    }
+    c.fill();
   }
   c.globalAlpha = 1;
 }
 
+/** A disc with the number of a cluster: where it has its centre. */
+export function badge(c: Pen, x: number, y: number, k: number, size = 10) {
+  c.beginPath();
+  c.arc(x, y, size, 0, 2 * Math.PI);
+  c.fillStyle = clusterColour(k);
+  c.fill();
+  c.lineWidth = 2;
+  c.strokeStyle = colours.paper;
+  c.stroke();
+  c.fillStyle = colours.paper;
+  c.font = `700 ${size + 1}px ${FONT}`;
+  c.textAlign = "center";
+  c.textBaseline = "middle";
+  c.fillText(String(k), x, y + 0.5);
+  c.font = `12px ${FONT}`;
+}
+
 /** A ring with a cross: where a cluster has its centre. */
-export function mark(c: CanvasRenderingContext2D, x: number, y: number, k: number, size = 7) {
+export function mark(c: Pen, x: number, y: number, k: number, size = 7) {
   c.lineWidth = 4.5;
   c.strokeStyle = colours.paper;
   for (let pass = 0; pass < 2; pass++) {
@@ -214,46 +245,6 @@ export function curves(title: string, list: () => Curve[], now: () => number | n
         c.setLineDash([3, 3]);
         line(c, f.X(at), place.top, f.X(at), place.bottom);
         c.setLineDash([]);
-      }
-    },
-  );
-}
-
-/** A matrix as squares: the stronger the colour the larger the number, orange below zero. */
-export function matrix(
-  label: string,
-  values: () => number[][],
-  options: { cell?: number; groups?: { at: number; name: string }[]; most?: number } = {},
-): Picture {
-  const top = options.groups ? 16 : 0;
-  const shape = () => [values().length, values()[0]?.length ?? 1];
-  const side = (width: number) => Math.min(options.cell ?? 18, width / shape()[1]);
-  return picture(
-    label,
-    (width) => top + Math.max(4, Math.min(side(width), (options.most ?? 400) / shape()[0]) * shape()[0]) + 1,
-    (c, width, height) => {
-      const M = values();
-      const rows = M.length;
-      const w = side(width);
-      const tall = (height - top - 1) / rows;
-      const scale = Math.max(1e-12, ...M.flat().map((v) => (Number.isFinite(v) ? Math.abs(v) : 0)));
-      M.forEach((row, i) =>
-        row.forEach((v, j) => {
-          c.fillStyle = v < 0 ? colours.bad : colours.accent;
-          c.globalAlpha = 0.06 + 0.94 * Math.min(1, Math.abs(v) / scale) * +(v !== 0);
-          c.fillRect(j * w, top + i * tall, Math.max(0.5, w - (w > 5 ? 1 : 0)), Math.max(0.5, tall - (tall > 5 ? 1 : 0)));
-        }),
-      );
-      c.globalAlpha = 1;
-      c.fillStyle = colours.soft;
-      c.textAlign = "left";
-      c.textBaseline = "top";
-      c.font = `11px ${FONT}`;
-      for (const group of options.groups ?? []) {
-        c.fillText(group.name, group.at * w, 0);
-        c.strokeStyle = colours.soft;
-        c.lineWidth = 1;
-        if (group.at) line(c, group.at * w - 0.5, top - 4, group.at * w - 0.5, height);
       }
     },
   );

@@ -1,32 +1,18 @@
 /** Circuits: a transformer with weights set by hand that is k-means, one head after another. */
-import { axes, boxOf, dots, line, mark, matrix, picture, type Picture } from "./canvas";
+import { readAddress, writeAddress } from "./address";
+import { picture, type Picture } from "./canvas";
+import { drawCircuit, frameOf, type Circuit } from "./circuit-picture";
 import { ask, button, choice, fill, h, replace, slider } from "./dom";
-import { clusterColour, colours } from "./theme";
+import { matrix } from "./matrix";
 
-interface Head {
-  Q: number[][];
-  K: number[][];
-  V: number[][];
-  queries: string;
-  keys: string;
-  does: string;
-}
-
-interface Stream {
-  points: number[][];
-  centres: number[][];
-}
-
-interface Circuit {
-  algorithm: string;
-  parts: Record<string, string>;
-  slots: Record<string, [number, number]>;
-  heads: Record<string, Head>;
-  points: number[][];
-  steps: { before: Stream; after: Stream; attention: Record<string, number[][]> }[];
-}
-
-const NAMES: Record<string, string> = { enc_sa: "Enc-SA", enc_ca: "Enc-CA", enc_ca2: "Enc-CA, second", dec_sa: "Dec-SA", dec_ca: "Dec-CA" };
+/** What each head does in a word, and what the paper calls it. */
+const NAMES: Record<string, [plain: string, paper: string]> = {
+  enc_sa: ["Erase", "Enc-SA: the encoder's self-attention"],
+  enc_ca: ["Assign", "Enc-CA: the encoder's cross-attention"],
+  enc_ca2: ["Score", "Enc-CA: the encoder's second cross-attention"],
+  dec_sa: ["Clear", "Dec-SA: the decoder's self-attention"],
+  dec_ca: ["Update", "Dec-CA: the decoder's cross-attention"],
+};
 const ALGORITHMS: [string, string][] = [
   ["lloyd", "k-means (Lloyd)"],
   ["soft", "soft k-means"],
@@ -35,21 +21,36 @@ const ALGORITHMS: [string, string][] = [
   ["robust", "robust k-means"],
   ["medoids", "k-medoids"],
 ];
+/** The columns of the paper's table, in plain words. */
+const PARTS: Record<string, string> = { "Enc-SA": "Erase", "Enc-CA": "Assign", "Dec-SA": "Clear", "Dec-CA": "Update", Norm: "Normalise", NLT: "Transform" };
+const WORDS = { Q: "what a token looks for", K: "what a token shows", V: "what a token passes on" };
+const PACE = 1100; // milliseconds for each head
+
+const START = { algorithm: "lloyd", k: 3, seed: 0, layer: 0, head: "" };
+let memory = { ...START };
 
 export default async function circuits(place: HTMLElement): Promise<() => void> {
   return new Circuits(place).start();
 }
 
 class Circuits {
-  asked = { algorithm: "lloyd", k: 3, seed: 0 };
+  asked = { ...memory };
+  points: [number, number][] | null = null; // moved by hand
   circuit: Circuit | null = null;
-  layer = 0;
-  head = "enc_ca";
+  linked: { points: number; centres: number } = { points: -1, centres: -1 };
+  held = -1;
+  timer = 0;
+  loading = false;
+  late = false; // points have moved since the circuit was asked for
   pictures: Picture[] = [];
   body = h("div", { class: "stack" }, h("p", { class: "empty" }, "Building the circuit…"));
   trouble = h("div", { role: "alert" });
+  parts = h("dl", { class: "parts" });
 
-  constructor(private place: HTMLElement) {}
+  constructor(private place: HTMLElement) {
+    const { state } = readAddress();
+    for (const [name, value] of state) if (name in START) Object.assign(this.asked, { [name]: typeof START[name as keyof typeof START] === "number" ? +value : value });
+  }
 
   async start(): Promise<() => void> {
     fill(
@@ -58,23 +59,22 @@ class Circuits {
         "div",
         { class: "intro" },
         h("h1", {}, "A transformer that is k-means"),
-        h(
-          "p",
-          {},
-          "No training: every weight is set by hand. Points and centres are tokens with named slots; four attention heads read and ",
-          "write those slots, and one layer is one iteration. Step through it.",
-        ),
+        h("p", {}, "No training: every weight is set by hand. Points and centres are tokens with named slots; heads read and write those slots, and one layer is one iteration. Press Play, or take hold of a point."),
       ),
       this.trouble,
       h("div", { class: "split" }, this.controls(), this.body),
     );
     await this.load();
-    return () => this.clear();
+    return () => {
+      this.stop();
+      this.clear();
+    };
   }
 
   controls(): HTMLElement {
-    const change = <K extends keyof Circuits["asked"]>(name: K) => (value: string | number) => {
-      this.asked = { ...this.asked, [name]: value };
+    const change = <K extends "algorithm" | "k" | "seed">(name: K) => (value: string | number) => {
+      Object.assign(this.asked, { [name]: value });
+      this.points = null;
       void this.load();
     };
     return h(
@@ -84,26 +84,35 @@ class Circuits {
       slider("Clusters", { min: 1, max: 6, step: 1, value: this.asked.k }, (v) => String(v), change("k")),
       button("Other points", () => change("seed")(this.asked.seed + 1)),
       h("hr"),
-      h("dl", { class: "parts", id: "parts" }),
+      h("h3", {}, "What it is made of"),
+      this.parts,
+      h("p", { class: "note" }, "A row of Table 1 in Clarkson 2025. SMA is softmax attention; LSMA its limit, which looks at the best match alone. ℓ2 matches by distance, ⟨·⟩ by dot product."),
     );
   }
 
   async load() {
+    const { algorithm, k, seed } = this.asked;
+    this.loading = true;
+    this.late = false;
     try {
-      const query = new URLSearchParams(Object.entries(this.asked).map(([key, value]) => [key, String(value)]));
-      this.circuit = await ask<Circuit>(`/api/circuit?${query}`);
+      const body = JSON.stringify({ algorithm, k, seed, points: this.points });
+      this.circuit = await ask<Circuit>("/api/circuit", { method: "POST", headers: { "content-type": "application/json" }, body });
     } catch (error) {
       replace(this.trouble, h("p", { class: "notice bad" }, `The circuit could not be made: ${(error as Error).message}`));
       return;
+    } finally {
+      this.loading = false;
     }
     replace(this.trouble);
-    this.layer = Math.min(this.layer, this.circuit.steps.length - 1);
-    if (!(this.head in this.circuit.heads)) this.head = "enc_ca";
-    replace(
-      this.place.querySelector("#parts")!,
-      ...Object.entries(this.circuit.parts).flatMap(([name, part]) => [h("dt", {}, name), h("dd", {}, part)]),
-    );
+    this.asked.layer = Math.min(this.asked.layer, this.circuit.steps.length - 1);
+    if (!(this.asked.head in this.circuit.heads)) this.asked.head = this.order[0];
+    replace(this.parts, ...Object.entries(this.circuit.parts).flatMap(([name, part]) => [h("dt", {}, PARTS[name] ?? name), h("dd", {}, part === "-" ? "none" : part)]));
     this.show();
+    if (this.late) void this.load();
+  }
+
+  get order(): string[] {
+    return Object.keys(this.circuit!.heads);
   }
 
   show() {
@@ -111,64 +120,57 @@ class Circuits {
     const { circuit } = this;
     if (!circuit) return;
     const made = (one: Picture) => (this.pictures.push(one), one.element);
-    const head = circuit.heads[this.head];
-    const now = circuit.steps[this.layer];
-    const groups = Object.entries(circuit.slots).map(([name, [at]]) => ({ at, name }));
-    const heat = (values: number[][], label: string, cell = 17, most = 380) => made(matrix(label, () => values, { groups, cell, most }));
-    const attention = now.attention[this.head];
-    const layers = slider(
-      "Layer",
-      { min: 1, max: circuit.steps.length, step: 1, value: this.layer + 1 },
-      (v) => `${v} of ${circuit.steps.length}`,
-      (v) => this.go(v - 1, this.head),
-    );
+    const { layer, head: name } = this.asked;
+    const head = circuit.heads[name];
+    const now = circuit.steps[layer];
+    const groups = Object.entries(circuit.slots).map(([slot, [at]]) => ({ at, name: slot }));
+    const [plain, paper] = NAMES[name];
+    const link = (who: "points" | "centres", i: number) => this.link({ points: -1, centres: -1, [who]: i });
+    const heat = (values: number[][], label: string, cell: number, most: number) => made(matrix(label, () => values, { groups, cell, most }));
+    const stream = (who: "points" | "centres", when: "before" | "after") =>
+      made(matrix(`${who} ${when}`, () => now[when][who], { groups, cell: 30, most: who === "points" ? 300 : 120, marked: () => [this.linked[who], -1], over: (row) => link(who, row) }));
+    const attention = matrix("Attention", () => now.attention[name], {
+      cell: head.keys === "centres" ? 64 : 34,
+      most: head.queries === "points" ? 364 : 130,
+      marked: () => [this.linked[head.queries], head.keys === head.queries ? -1 : this.linked[head.keys]],
+      over: (row, column) => this.link(head.queries === head.keys ? { points: -1, centres: -1, [head.queries]: row } : ({ [head.queries]: row, [head.keys]: column } as typeof this.linked)),
+    });
+    const layers = slider("Layer", { min: 1, max: circuit.steps.length, step: 1, value: layer + 1 }, (v) => `${v} of ${circuit.steps.length}`, (v) => this.go(v - 1, this.asked.head));
+    const picturePart = picture("Points and centres", (w) => Math.min(460, Math.max(280, w * 0.72)), (c, w, t) => drawCircuit(c, w, t, this.circuit!, this.asked, this.linked));
+    this.hold(picturePart);
     replace(
       this.body,
+      this.pipeline(),
       h(
         "div",
         { class: "two" },
         h(
           "section",
           { class: "panel" },
-          h("header", {}, h("h2", {}, circuit.algorithm), h("small", {}, "rings: centres before, crosses: after")),
-          made(picture("Points and centres", (w) => Math.min(430, Math.max(260, w * 0.7)), (c, w, t) => this.drawPoints(c, w, t))),
+          h("header", {}, h("h2", {}, circuit.algorithm), h("small", {}, "rings: centres before; numbers: after")),
+          made(picturePart),
           h(
             "div",
-            { class: "player", style: "grid-template-columns: auto auto minmax(0, 1fr)" },
-            button("Back", () => this.move(-1), { "aria-label": "Previous head", disabled: this.first }),
-            button("Next", () => this.move(1), { class: "main", "aria-label": "Next head", disabled: this.last }),
+            { class: "player" },
+            button(this.timer ? "Pause" : "Play", () => this.toggle(), { class: "main" }),
+            button("◀", () => (this.stop(), this.move(-1)), { "aria-label": "Previous head", class: "step", disabled: this.at === 0 }),
+            button("▶", () => (this.stop(), this.move(1)), { "aria-label": "Next head", class: "step", disabled: this.at === this.last }),
             layers,
           ),
         ),
         h(
           "section",
           { class: "panel" },
-          h("header", {}, h("h2", {}, "The head that acts")),
-          h(
-            "div",
-            { class: "heads", role: "group", "aria-label": "Heads" },
-            ...Object.keys(circuit.heads).map((name) =>
-              button(NAMES[name], () => this.go(this.layer, name), { "aria-pressed": String(name === this.head) }),
-            ),
-          ),
-          h("p", {}, `${NAMES[this.head]}: ${head.does}.`),
-          h(
-            "figure",
-            {},
-            made(matrix("Attention", () => attention, { cell: 26, most: 260 })),
-            h("figcaption", {}, `Attention: a row for each of the ${head.queries}, a column for each of the ${head.keys}.`),
-          ),
+          h("header", {}, h("h2", {}, plain), h("small", {}, paper)),
+          h("p", {}, `${head.does}.`),
+          h("figure", {}, made(attention), h("figcaption", {}, `Attention: a row for each of the ${head.queries}, a column for each of the ${head.keys}.`)),
         ),
       ),
       h(
         "section",
         { class: "panel" },
-        h("header", {}, h("h2", {}, `Weights of ${NAMES[this.head]}`), h("small", {}, "blue above zero, orange below")),
-        h(
-          "div",
-          { class: "matrices" },
-          ...(["Q", "K", "V"] as const).map((name) => h("figure", {}, heat(head[name], name, 26), h("figcaption", {}, `${name}: ${WORDS[name]}`))),
-        ),
+        h("header", {}, h("h2", {}, `Weights of “${plain}”`), h("small", {}, "blue above zero, orange below")),
+        h("div", { class: "matrices" }, ...(["Q", "K", "V"] as const).map((symbol) => h("figure", {}, heat(head[symbol], symbol, 34, 380), h("figcaption", {}, `${symbol}: ${WORDS[symbol]}`)))),
       ),
       h(
         "section",
@@ -177,80 +179,108 @@ class Circuits {
         h(
           "div",
           { class: "streams" },
-          ...(["points", "centres"] as const).flatMap((who) =>
-            (["before", "after"] as const).map((when) =>
-              h("figure", {}, heat(now[when][who], `${who} ${when}`, 30, who === "points" ? 300 : 120), h("figcaption", {}, `${who}, ${when} layer ${this.layer + 1}`)),
-            ),
-          ),
+          ...(["points", "centres"] as const).flatMap((who) => (["before", "after"] as const).map((when) => h("figure", {}, stream(who, when), h("figcaption", {}, `${who}, ${when} layer ${layer + 1}`)))),
         ),
       ),
     );
+    memory = { ...this.asked };
+    if (readAddress().view === "circuits") writeAddress("circuits", Object.fromEntries(Object.entries(this.asked).map(([key, value]) => [key, value === START[key as keyof typeof START] ? null : value])));
   }
 
-  get order(): string[] {
-    return Object.keys(this.circuit!.heads);
+  /** The heads in their order, the one that acts lit. */
+  pipeline(): HTMLElement {
+    return h(
+      "div",
+      { class: "pipeline", role: "group", "aria-label": "Heads" },
+      ...this.order.map((name) => {
+        const [plain, paper] = NAMES[name];
+        const { queries, keys } = this.circuit!.heads[name];
+        return h(
+          "button",
+          { type: "button", title: paper, "aria-pressed": String(name === this.asked.head), "data-head": name, onclick: () => (this.stop(), this.go(this.asked.layer, name)) },
+          h("strong", {}, plain),
+          h("small", {}, queries === keys ? `${queries} → themselves` : `${queries} → ${keys}`),
+        );
+      }),
+    );
   }
 
-  get first(): boolean {
-    return this.layer === 0 && this.head === this.order[0];
+  // steps ----------------------------------------------------------------------------------------------------------
+
+  get at(): number {
+    return this.asked.layer * this.order.length + this.order.indexOf(this.asked.head);
   }
 
-  get last(): boolean {
-    return this.layer === this.circuit!.steps.length - 1 && this.head === this.order.at(-1);
+  get last(): number {
+    return this.circuit!.steps.length * this.order.length - 1;
   }
 
   move(by: number) {
-    const at = this.layer * this.order.length + this.order.indexOf(this.head) + by;
+    const at = Math.max(0, Math.min(this.last, this.at + by));
     this.go(Math.floor(at / this.order.length), this.order[at % this.order.length]);
-    this.place.querySelector<HTMLElement>(by > 0 ? "button.main" : '[aria-label="Previous head"]')?.focus();
   }
 
   go(layer: number, head: string) {
-    const focused = document.activeElement instanceof HTMLInputElement;
-    [this.layer, this.head] = [layer, head];
+    const focused = document.activeElement?.getAttribute("aria-label") ?? document.activeElement?.getAttribute("data-head");
+    Object.assign(this.asked, { layer, head });
     this.show();
-    if (focused) this.body.querySelector<HTMLElement>("input[type=range]")?.focus();
+    if (focused) this.body.querySelector<HTMLElement>(`[aria-label="${focused}"], [data-head="${focused}"]`)?.focus();
   }
 
-  drawPoints(c: CanvasRenderingContext2D, width: number, height: number) {
-    const { points, steps, slots } = this.circuit!;
-    const now = steps[this.layer];
-    const place = (token: number[]) => token.slice(...slots.point);
-    const [before, after] = [now.before, now.after].map((stream) => stream.centres.map(place));
-    const f = axes(c, boxOf([...points, ...before, ...after].flat(), 0.12), { left: 34, top: 6, right: width - 6, bottom: height - 24 }, ["", ""]);
-    const label = now.after.points.map((token) => {
-      const share = token.slice(...slots.assignment);
-      return share.indexOf(Math.max(...share));
-    });
-    const A = now.attention[this.head];
-    const { queries, keys } = this.circuit!.heads[this.head];
-    if (queries !== keys) {
-      const largest = Math.max(...A.flat());
-      A.forEach((row, i) =>
-        row.forEach((a, j) => {
-          if (a < 0.02 * largest) return;
-          const [x, y] = queries === "points" ? [points[i], before[j]] : [points[j], before[i]];
-          c.strokeStyle = clusterColour(queries === "points" ? j : i);
-          c.globalAlpha = 0.5 * (a / largest);
-          c.lineWidth = 1.2;
-          line(c, f.X(x[0]), f.Y(x[1]), f.X(y[0]), f.Y(y[1]));
-        }),
-      );
-      c.globalAlpha = 1;
+  toggle() {
+    if (this.timer) this.stop();
+    else {
+      if (this.at === this.last) this.go(0, this.order[0]);
+      this.timer = window.setInterval(() => {
+        this.move(1);
+        if (this.at === this.last) this.stop();
+      }, PACE);
     }
-    dots(c, f, points.flat(), (i) => label[i], 4);
-    before.forEach(([x, y], k) => {
-      c.strokeStyle = clusterColour(k);
-      c.fillStyle = colours.paper;
-      c.lineWidth = 2;
-      c.beginPath();
-      c.arc(f.X(x), f.Y(y), 6, 0, 2 * Math.PI);
-      c.fill();
-      c.stroke();
-      if (this.head !== "dec_ca") return;
-      line(c, f.X(x), f.Y(y), f.X(after[k][0]), f.Y(after[k][1]));
+    this.show();
+  }
+
+  stop() {
+    if (!this.timer) return;
+    clearInterval(this.timer);
+    this.timer = 0;
+    const play = this.body.querySelector(".player .main");
+    if (play) play.textContent = "Play";
+  }
+
+  // the picture ----------------------------------------------------------------------------------------------------
+
+  link(next: typeof this.linked) {
+    if (next.points === this.linked.points && next.centres === this.linked.centres) return;
+    this.linked = next;
+    for (const one of this.pictures) one.redraw();
+  }
+
+  /** Points can be taken hold of; the circuit is made anew as they move. */
+  hold(made: Picture) {
+    const { element } = made;
+    const spot = (event: PointerEvent) => {
+      const { left, top, width, height } = element.getBoundingClientRect();
+      const { f, box, place } = frameOf(this.circuit!, width, height);
+      const [x, y] = [event.clientX - left, event.clientY - top];
+      const near = this.circuit!.points.map(([a, b], i) => ({ i, r: (f.X(a) - x) ** 2 + (f.Y(b) - y) ** 2 })).sort((a, b) => a.r - b.r)[0];
+      const data: [number, number] = [box.x0 + ((x - place.left) / (place.right - place.left)) * (box.x1 - box.x0), box.y1 - ((y - place.top) / (place.bottom - place.top)) * (box.y1 - box.y0)];
+      return { point: near.r < 220 ? near.i : -1, data };
+    };
+    element.style.touchAction = "none";
+    element.style.cursor = "grab";
+    element.addEventListener("pointerdown", (event) => {
+      this.held = spot(event).point;
+      if (this.held >= 0) document.addEventListener("pointerup", () => (this.held = -1), { once: true });
     });
-    if (this.head === "dec_ca") after.forEach(([x, y], k) => mark(c, f.X(x), f.Y(y), k, 8));
+    element.addEventListener("pointermove", (event) => {
+      const { point, data } = spot(event);
+      if (this.held < 0 || !event.buttons) return this.link({ points: point, centres: -1 });
+      const points = this.points ?? this.circuit!.points.map((p): [number, number] => [...p]);
+      points[this.held] = data;
+      this.points = points;
+      this.late = true;
+      if (!this.loading) void this.load();
+    });
   }
 
   clear() {
@@ -258,5 +288,3 @@ class Circuits {
     this.pictures = [];
   }
 }
-
-const WORDS = { Q: "what a token looks for", K: "what a token shows", V: "what a token passes on" };

@@ -43,7 +43,7 @@ export function choice(
 /** A labelled slider with its value in words. */
 export function slider(
   label: string,
-  range: { min: number; max: number; step: number; value: number },
+  range: { min: number; max: number; step: number | "any"; value: number },
   words: (value: number) => string,
   change: (value: number) => void,
 ) {
@@ -86,12 +86,13 @@ export async function ask<T>(path: string, options?: RequestInit): Promise<T> {
   let answer: Response;
   try {
     answer = await fetch(path, options);
-  } catch {
+  } catch (error) {
+    if (options?.signal?.aborted) throw error;
     throw new Error("the server does not answer; is `measureflow explore` still running?");
   }
-  const body = await answer.json().catch(() => ({}));
-  if (!answer.ok) throw new Error(typeof body.detail === "string" ? body.detail : `the server answered ${answer.status}`);
-  return body as T;
+  if (answer.ok) return (await answer.json()) as T;
+  const { detail } = await answer.json().catch(() => ({}));
+  throw new Error(typeof detail === "string" ? detail : `the server answered ${answer.status}`);
 }
 
 export const percent = (share: number) => `${(100 * share).toFixed(share < 0.0995 ? 1 : 0)} %`;

@@ -1,6 +1,8 @@
 /** The frame of the page: four views behind one address each, and a light or dark theme. */
 import "./style.css";
+import { readAddress } from "./address";
 import { h, replace } from "./dom";
+import { dropped } from "./dropped";
 import { themeButton } from "./theme";
 
 /** A view fills its place on the page and returns what to do when it is left. */
@@ -18,7 +20,8 @@ let leave = () => {};
 let turn = 0;
 
 async function show() {
-  const name = location.hash.slice(1) in views ? location.hash.slice(1) : "cluster";
+  const { view: asked } = readAddress();
+  const name = asked in views ? asked : "cluster";
   const mine = ++turn;
   leave();
   leave = () => {};
@@ -38,6 +41,18 @@ async function show() {
     replace(place, h("p", { class: "notice bad", role: "alert" }, `This view could not be opened: ${(error as Error).message}`));
   }
 }
+
+// A file dropped beside a view would make the browser leave the page: the view that takes files is told of it instead.
+for (const kind of ["dragover", "dragleave", "drop"] as const)
+  document.addEventListener(kind, (event) => {
+    event.preventDefault();
+    document.documentElement.classList.toggle("dragging", kind === "dragover");
+    const file = kind === "drop" ? event.dataTransfer?.files[0] : null;
+    if (!file) return;
+    dropped.file = file;
+    if (readAddress().view === "cluster" || !(readAddress().view in views)) dispatchEvent(new Event("table"));
+    else location.hash = "cluster";
+  });
 
 themeButton(document.querySelector<HTMLButtonElement>("#theme")!);
 addEventListener("hashchange", show);

@@ -78,39 +78,38 @@ export function standardised(p: Points): Points {
   return out;
 }
 
-/** Directions of largest variance, (d, d) row by row, by Jacobi rotations of the covariance. */
-export function principalAxes(p: Points): number[][] {
+/** The directions of largest variance, at most `count`, by orthogonal iteration: quick with hundreds of columns too. */
+export function principalAxes(p: Points, count = 3): number[][] {
   const { n, d } = p;
   const m = mean(p);
-  const S = Array.from({ length: d }, () => new Array<number>(d).fill(0));
-  for (let i = 0; i < n; i++)
-    for (let a = 0; a < d; a++)
-      for (let b = 0; b <= a; b++) S[a][b] += ((p.x[i * d + a] - m[a]) * (p.x[i * d + b] - m[b])) / n;
-  for (let a = 0; a < d; a++) for (let b = 0; b < a; b++) S[b][a] = S[a][b];
-  const U = S.map((_, i) => S.map((_, j) => +(i === j)));
-  for (let sweep = 0; sweep < 60; sweep++) {
-    let off = 0;
-    for (let a = 0; a < d; a++)
-      for (let b = a + 1; b < d; b++) {
-        off += S[a][b] ** 2;
-        if (Math.abs(S[a][b]) < 1e-300) continue;
-        const theta = (S[b][b] - S[a][a]) / (2 * S[a][b]);
-        const t = (theta < 0 ? -1 : 1) / (Math.abs(theta) + Math.sqrt(theta * theta + 1));
-        const c = 1 / Math.sqrt(t * t + 1);
-        const s = t * c;
-        for (let k = 0; k < d; k++) [S[k][a], S[k][b]] = [c * S[k][a] - s * S[k][b], s * S[k][a] + c * S[k][b]];
-        for (let k = 0; k < d; k++) [S[a][k], S[b][k]] = [c * S[a][k] - s * S[b][k], s * S[a][k] + c * S[b][k]];
-        for (let k = 0; k < d; k++) [U[k][a], U[k][b]] = [c * U[k][a] - s * U[k][b], s * U[k][a] + c * U[k][b]];
+  const random = normal(uniform(3));
+  let axes = Array.from({ length: Math.min(count, d) }, () => Array.from({ length: d }, random));
+  for (let step = 0; step < 40; step++) {
+    axes = axes.map((axis) => {
+      const out = new Array<number>(d).fill(0);
+      for (let i = 0; i < n; i++) {
+        let along = 0;
+        for (let j = 0; j < d; j++) along += axis[j] * (p.x[i * d + j] - m[j]);
+        for (let j = 0; j < d; j++) out[j] += along * (p.x[i * d + j] - m[j]);
       }
-    if (off < 1e-24) break;
+      return out;
+    });
+    axes.forEach((axis, a) => {
+      for (const before of axes.slice(0, a)) {
+        const along = dot(axis, before);
+        for (let j = 0; j < d; j++) axis[j] -= along * before[j];
+      }
+      const length = Math.sqrt(dot(axis, axis)) || 1;
+      for (let j = 0; j < d; j++) axis[j] /= length;
+    });
   }
-  const order = S.map((row, i) => [row[i], i]).sort((a, b) => b[0] - a[0]);
-  return order.map(([, i]) => {
-    const axis = U.map((row) => row[i]);
+  return axes.map((axis) => {
     const largest = axis.reduce((a, b) => (Math.abs(b) > Math.abs(a) ? b : a), 0);
     return axis.map((v) => v * Math.sign(largest || 1));
   });
 }
+
+const dot = (a: number[], b: number[]) => a.reduce((sum, v, j) => sum + v * b[j], 0);
 
 /** Index of the nearest of `atoms` to row i of p. */
 export function nearest(p: { x: ArrayLike<number>; d: number }, i: number, atoms: Points): number {

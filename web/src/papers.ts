@@ -1,5 +1,5 @@
-/** Papers: what has been reproduced on this machine, beside what was printed. */
-import { ask, fill, h, replace } from "./dom";
+/** Papers: what was found, beside what was printed; made on this machine at the press of a button. */
+import { ask, button, fill, h, replace } from "./dom";
 
 interface Printed {
   data: string;
@@ -10,8 +10,11 @@ interface Printed {
 interface Artefact {
   name: string;
   title: string;
-  findings: string;
+  said: string;
+  found: string;
   made: boolean;
+  thumbnail: string;
+  size: string;
   pictures: string[];
   tables: string[];
   printed: Printed[];
@@ -25,74 +28,105 @@ interface Paper {
 }
 
 interface Rows {
+  total: number;
   columns: string[];
   rows: (string | number | null)[][];
 }
 
 export default async function papers(place: HTMLElement): Promise<() => void> {
   const shelf = await ask<Paper[]>("/api/papers");
-  const made = shelf.reduce((sum, paper) => sum + count(paper), 0);
   fill(
     place,
     h(
       "div",
       { class: "intro" },
       h("h1", {}, "Four papers, made again"),
-      h("p", {}, "Every table and figure has a command that makes it. What has been made on this machine is shown beside what was printed."),
+      h("p", {}, "Every table and figure, what was found, and what was printed. Open one to see it at full size; Run makes it on this machine, in a small size."),
     ),
-    made === 0 &&
-      h("p", { class: "notice" }, "Nothing has been made here yet, so only printed numbers are shown. Start with ", h("code", {}, "measureflow reproduce castin2025 fig1 --size tiny"), " and come back."),
-    ...shelf.toSorted((a, b) => count(b) - count(a)).map(panel),
+    ...shelf.map((paper) => panel(paper)),
   );
-  const first = place.querySelector<HTMLDetailsElement>("details:has(.made)") ?? place.querySelector<HTMLDetailsElement>("details:has(.known)");
-  if (first) first.open = true;
   return () => {};
 }
 
-const count = (paper: Paper) => paper.artefacts.filter((one) => one.made).length;
-
-function panel(paper: Paper): HTMLElement {
-  const made = count(paper);
-  const telling = paper.artefacts.filter((one) => one.made || one.printed.length).sort((a, b) => +b.made - +a.made);
+function panel({ paper, title, artefacts }: Paper): HTMLElement {
+  const [who, what] = title.split(": ");
+  const count = h("small", {}, made(artefacts));
   return h(
     "section",
     { class: "panel" },
-    h("header", {}, h("h2", {}, paper.title), h("small", {}, `${made} of ${paper.artefacts.length} made here`)),
-    ...telling.map(artefact),
-    h("div", { class: "rest" }, ...paper.artefacts.filter((one) => !telling.includes(one)).map(artefact)),
-    !paper.artefacts.length && h("p", { class: "empty" }, "This server was not told what this paper has to show."),
+    h("header", {}, h("h2", {}, `${who}: ${what}`), count),
+    artefacts.length ? h("div", { class: "shelf" }, ...artefacts.map((one) => card(paper, one))) : h("p", { class: "empty" }, "This server was not told what this paper has to show."),
   );
 }
 
-function artefact(one: Artefact): HTMLElement {
-  const body = h("div");
-  const words = one.made ? "made here" : one.printed.length ? "printed numbers" : "not made yet";
-  const details = h(
-    "details",
-    { class: "artefact" },
-    h("summary", {}, one.title || spaced(one.name), h("span", { class: `badge ${one.made ? "made" : one.printed.length ? "known" : ""}` }, words)),
-    body,
-  );
-  details.addEventListener("toggle", () => details.open && !body.childElementCount && void show(one, body));
+const made = (artefacts: Artefact[]) => `${artefacts.length} tables and figures, ${artefacts.filter((one) => one.made).length} made here`;
+const spaced = (name: string) =>
+  name
+    .replace(/^(table|fig|theorem|section)(?=\d)/, (word) => ({ table: "Table ", fig: "Figure ", theorem: "Theorem ", section: "Section " })[word]!)
+    .replaceAll("_", " ")
+    .replace(/^./, (first) => first.toUpperCase());
+/** The first sentence of what was found. */
+const brief = (found: string) => (/^.*?[^\d\s]\.(?=\s|$)/.exec(found)?.[0] ?? found).replace(/^./, (first) => first.toUpperCase());
+
+/** A thumbnail with its number; opening it shows everything. */
+function card(paper: string, one: Artefact): HTMLElement {
+  const body = h("div", { class: "artefact-body" });
+  const summary = h("summary", {}, ...face(one));
+  const details = h("details", { class: "artefact", "data-artefact": `${paper}-${one.name}` }, summary, body);
+  const refresh = (next: Artefact) => {
+    replace(summary, ...face(next));
+    replace(body);
+    void show(paper, next, body, refresh);
+  };
+  details.addEventListener("toggle", () => details.open && !body.childElementCount && void show(paper, one, body, refresh));
   return details;
 }
 
-const spaced = (name: string) => name.replace(/^(table|fig|theorem)/, (word) => ({ table: "Table ", fig: "Figure ", theorem: "Theorem " })[word]!).trim();
+function face(one: Artefact): HTMLElement[] {
+  const image = one.made && one.pictures[0] ? `/api/papers/${one.pictures[0]}` : one.thumbnail ? `/papers/${one.thumbnail}` : "";
+  return [
+    image ? h("img", { src: image, alt: "", loading: "lazy" }) : h("span", { class: "no-image" }, spaced(one.name)),
+    h("span", { class: "card-name" }, h("strong", {}, spaced(one.name)), one.made && h("span", { class: "badge made" }, "made here")),
+    h("span", { class: "card-title" }, one.title),
+    h("span", { class: "card-found" }, one.found ? brief(one.found) : "Not shipped: Run makes it."),
+  ];
+}
 
-async function show(one: Artefact, body: HTMLElement) {
+async function show(paper: string, one: Artefact, body: HTMLElement, refresh: (next: Artefact) => void) {
+  const status = h("span", { class: "note", role: "status" });
+  const run = button("Run", () => void start(), { class: "main", "aria-label": `Run ${one.name}` });
+  const copy = button("Copy", () => void navigator.clipboard.writeText(one.command).then(() => (status.textContent = "copied")), { "aria-label": "Copy the command" });
+  const start = async () => {
+    run.disabled = true;
+    status.textContent = "running… (some take a minute or two)";
+    try {
+      refresh(await ask<Artefact>(`/api/papers/${paper}/${one.name}`, { method: "POST" }));
+    } catch (error) {
+      status.textContent = `It could not be made: ${(error as Error).message}`;
+      run.disabled = false;
+    }
+  };
+  const whose = one.made ? "As made on this machine." : one.size ? `As shipped, from a run of size ${one.size}.` : "";
   fill(
     body,
-    one.findings && h("p", {}, one.findings),
-    !one.made && h("p", { class: "note" }, "To make it: ", h("code", {}, one.command)),
-    ...one.pictures.map((path) => h("img", { src: `/api/papers/${path}`, alt: `${one.title}, as made here`, loading: "lazy" })),
-    !one.made && one.printed.length > 0 && printed(one.printed),
+    one.found && h("p", { class: "verdict-line" }, h("strong", {}, "Found. "), one.found),
+    one.said && h("p", { class: "note" }, one.said),
+    whose && h("p", { class: "note" }, whose),
+    h("div", { class: "row" }, run, h("code", {}, one.command), copy, status),
+    ...(one.pictures.length ? one.pictures.map((path) => `/api/papers/${path}`) : one.thumbnail ? [`/papers/${one.thumbnail}`] : []).map((src) => h("img", { src, alt: one.title, loading: "lazy" })),
+    one.printed.length > 0 && printed(one.printed),
   );
   for (const path of one.tables) {
-    const place = h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": path });
+    const place = h("div", { class: "stack", style: "gap: 6px" });
     body.append(place);
     try {
-      const { columns, rows } = await ask<Rows>(`/api/papers/${path}`);
-      replace(place, table(columns, rows.map((row) => row.map(shown))));
+      const { total, columns, rows } = await ask<Rows>(`/api/papers/${path}`);
+      const more = total > rows.length ? `The first ${rows.length} of ${total.toLocaleString("en")} rows. ` : "";
+      replace(
+        place,
+        h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": path }, table(columns, rows.map((row) => row.map(shown)))),
+        h("p", { class: "note" }, more, h("a", { href: `/api/papers/${path}?download=1`, download: "" }, `Download ${path.split("/").at(-1)}`)),
+      );
     } catch (error) {
       replace(place, h("p", { class: "notice bad" }, `This table could not be read: ${(error as Error).message}`));
     }

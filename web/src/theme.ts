@@ -56,5 +56,21 @@ export function themeButton(button: HTMLButtonElement) {
   label();
 }
 
-/** The colour of a cluster; past ten they begin again. */
-export const clusterColour = (k: number) => (k < 0 ? colours.soft : colours.clusters[k % colours.clusters.length]);
+/** The colour of a cluster: ten chosen by hand, then as many more as there are, no two alike. */
+export function clusterColour(k: number): string {
+  if (k < 0) return colours.soft;
+  if (k < colours.clusters.length) return colours.clusters[k];
+  const round = k - colours.clusters.length;
+  const light = document.documentElement.dataset.theme === "dark" ? [72, 60, 82] : [42, 54, 32];
+  return hex((round * 137.508 + 18) % 360, 0.62, light[round % 3] / 100);
+}
+
+/** A hue in degrees, saturation and lightness as #rrggbb, which every program that reads SVG understands. */
+function hex(hue: number, saturation: number, lightness: number): string {
+  const part = (n: number) => {
+    const at = (n + hue / 30) % 12;
+    const value = lightness - saturation * Math.min(lightness, 1 - lightness) * Math.max(-1, Math.min(at - 3, 9 - at, 1));
+    return Math.round(255 * value).toString(16).padStart(2, "0");
+  };
+  return `#${part(0)}${part(8)}${part(4)}`;
+}

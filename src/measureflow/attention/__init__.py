@@ -21,10 +21,11 @@ from measureflow.attention.normalisers import (
 )
 from measureflow.attention.scores import DotProduct, NegativeSquaredDistance, Score
 from measureflow.attention.sinkhorn import Sinkhorn
-from measureflow.attention.wrappers import Against, Layers, Masked, Relative, Sum, TimeDependent
+from measureflow.attention.wrappers import Against, Layers, Masked, Normed, Relative, Sum, TimeDependent, TokenWise
 
 __all__ = [
-    "Attention", "Field", "MultiHead", "Masked", "Relative", "Against", "Sum", "TimeDependent", "Layers", "Fast",
+    "Attention", "Field", "MultiHead", "Masked", "Relative", "Against", "Sum", "Normed", "TokenWise",
+    "TimeDependent", "Layers", "Fast",
     "Score", "DotProduct", "NegativeSquaredDistance",
     "Normaliser", "Softmax", "Hardmax", "Linear", "Sparsemax", "NormMax", "TopK", "GumbelSoftmax", "Sinkhorn",
     "Sigmoid", "ReLU", "Exp", "Identity", "SoftmaxExpansion",

@@ -114,8 +114,13 @@ class Attention(Field):
         if isinstance(self.normaliser, Softmax) and (w is None or w.shape[-2] == 1):
             return self._attend_fused(x, y, w, self.normaliser.gamma)
         if self.normaliser.couples_queries:
-            return self.normaliser(self.score(x, y), w, u) @ self.value(y)
+            return self.weights(x, y, w, u) @ self.value(y)
         return self._attend_in_blocks(x, y, w)
+
+    def weights(self, x: Tensor, y: Tensor, w: Tensor | None, u: Tensor | None = None) -> Tensor:
+        r"""The attention matrix (\*b, n, m), which `attend` holds only where the normaliser couples the queries."""
+        scores = self.score(x, y)
+        return self.normaliser(scores, w, u) if self.normaliser.couples_queries else self.normaliser(scores, w)
 
     def _attend_fused(self, x: Tensor, y: Tensor, w: Tensor | None, gamma: float) -> Tensor:
         q, k, bias = self.score.lifted(x, y)

@@ -4,10 +4,10 @@ A normaliser sees the scores (\*b, n, m), queries on axis -2 and keys on axis -1
 the keys, broadcastable to the scores; ``None`` means that every key has mass one. **Mass 2 is a key twice**, in
 all of them: what is normalised is the density z_j / w_j with respect to the measure, never the list of keys.
 
-For Softmax and its kin this is a log w_j added to the logits, and the total mass cancels. For Sparsemax, NormMax
+For Softmax and its relatives log w_j is added to the logits, and the total mass cancels. For Sparsemax, NormMax
 and TopK it does not: their thresholds are in units of mass. On a counting measure (masses of one) they are the
-textbook maps of a list of scores; on a probability measure the textbook map with gamma is had with gamma times
-n, and TopK's k is a fraction of the mass. The un-normalised maps simply weigh, z_j = w_j f(s_j), so that a
+textbook maps of a list of scores; on a probability measure use n * gamma to get the textbook map with gamma, and
+TopK's k is a fraction of the mass. The un-normalised maps simply weigh, z_j = w_j f(s_j), so that a
 probability measure gives an average and a counting measure a sum.
 """
 

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from measureflow.attention.normalisers import Normaliser, log_masses
 from measureflow.measures import checks
+from measureflow.measures.transport.entropic_dual import EntropicDual
 
 
 class Sinkhorn(Normaliser):
@@ -19,8 +20,9 @@ class Sinkhorn(Normaliser):
 
     for query masses u and key masses w, both of total one. With the dot product this is the kernel of [Castin
     2025, 2.4] at the same epsilon (their field carries a further 1/epsilon, which belongs to V); with the
-    negative squared distance, at half of it. Differentiable in scores and masses: one Newton step of the
-    converged equations is taken with the graph on, so the derivative is that of the limit.
+    negative squared distance, at half of it. ``tol`` bounds what the columns lack of their masses, summed.
+    Differentiable in scores and masses: one Newton step of the converged equations is taken with the graph on,
+    so the derivative is that of the limit.
     """
 
     couples_queries = True
@@ -35,31 +37,24 @@ class Sinkhorn(Normaliser):
         log_w = _log_probabilities(scores, weights, -1)
         log_u = _log_probabilities(scores, query_weights, -2)
         with torch.no_grad():
-            f, g = self._iterate(logits, log_u, log_w)
+            f, g = self._potentials(logits, log_u, log_w)
         inputs = [t for t in (logits, log_u, log_w) if t.requires_grad]
         if torch.is_grad_enabled() and inputs:
             f, g = _newton_step(f, g, logits, log_u, log_w)
         return (f + g + logits + log_w).exp()
 
-    def _iterate(self, logits: Tensor, log_u: Tensor, log_w: Tensor) -> tuple[Tensor, Tensor]:
-        f = -torch.logsumexp(logits + log_w, -1, keepdim=True)
-        g = torch.zeros_like(log_w)
+    def _potentials(self, logits: Tensor, log_u: Tensor, log_w: Tensor) -> tuple[Tensor, Tensor]:
+        dual = EntropicDual(logits, log_u.squeeze(-1).exp(), log_w.squeeze(-2).exp())
         tol = max(self.tol, 20 * torch.finfo(logits.dtype).eps)
-        change = torch.inf
-        for _ in range(self.max_iter):
-            g = -torch.logsumexp(f + logits + log_u, -2, keepdim=True)
-            new = -torch.logsumexp(g + logits + log_w, -1, keepdim=True)
-            change = (new - f).abs().max().item()
-            f = new
-            if change < tol:
-                return f, g
-        warnings.warn(
-            f"Sinkhorn(epsilon={self.epsilon:g}) stopped after max_iter={self.max_iter} with a last change of "
-            f"{change:.1e} in the potentials; raise epsilon or max_iter",
-            RuntimeWarning,
-            stacklevel=4,
-        )
-        return f, g
+        g, _, error = dual.ascend(torch.zeros_like(dual.v), tol, self.max_iter)
+        if error > tol:
+            warnings.warn(
+                f"Sinkhorn(epsilon={self.epsilon:g}) stopped after max_iter={self.max_iter} with columns wrong by "
+                f"{error:.1e}; raise epsilon or max_iter",
+                RuntimeWarning,
+                stacklevel=4,
+            )
+        return dual.rows(g)[..., None], g[..., None, :]
 
     def extra_repr(self) -> str:
         return f"epsilon={self.epsilon:g}"

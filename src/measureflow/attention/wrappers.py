@@ -38,8 +38,8 @@ class Sum(Field):
         return list(zip(self.coefficients, cast(Iterable[Field], self.fields), strict=True))
 
 
-class Relative(Field):
-    r"""The pull toward the field, :math:`\Gamma_\mu(x) - x`: a step of size one moves x onto its attention value."""
+class Wrapper(Field):
+    """A field made of another one; equal masses may be left out where the other may leave them out."""
 
     def __init__(self, field: Field):
         super().__init__()
@@ -49,12 +49,46 @@ class Relative(Field):
     def blind_to_total_mass(self) -> bool:
         return self.field.blind_to_total_mass
 
+
+class Relative(Wrapper):
+    r"""The pull toward the field, :math:`\Gamma_\mu(x) - x`: a step of size one moves x onto its attention value."""
+
     def attend(self, x: Tensor, y: Tensor, w: Tensor | None, u: Tensor | None = None) -> Tensor:
         return self.field.attend(x, y, w, u) - x
 
     def on_gaussian(self, mu: Gaussian) -> Affine:
         M, c = self.field.on_gaussian(mu)
         return Affine(M - torch.eye(mu.d, dtype=M.dtype, device=M.device), c)
+
+
+class Normed(Wrapper):
+    r"""A field that sees normalised points, :math:`\Gamma_{\nu(\mu)}(\nu(x))`: a layer norm before attention, for one.
+
+    ``norm`` is any module that maps points one by one.
+    """
+
+    def __init__(self, field: Field, norm: nn.Module):
+        super().__init__(field)
+        self.norm = norm
+
+    def attend(self, x: Tensor, y: Tensor, w: Tensor | None, u: Tensor | None = None) -> Tensor:
+        queries = self.norm(x)
+        return self.field.attend(queries, queries if y is x else self.norm(y), w, u)
+
+
+class TokenWise(Field):
+    r"""A field in which points do not see each other, :math:`\Gamma_\mu(x) = f(x)`: a fully connected layer."""
+
+    def __init__(self, f: nn.Module):
+        super().__init__()
+        self.f = f
+
+    @property
+    def blind_to_total_mass(self) -> bool:
+        return True
+
+    def attend(self, x: Tensor, y: Tensor, w: Tensor | None, u: Tensor | None = None) -> Tensor:
+        return self.f(x)
 
 
 class Against(Field):

@@ -53,7 +53,7 @@ def ones(X, w):
     return np.ones(len(X)) if w is None else np.asarray(w, dtype=float)
 
 
-def centres(X, Y, w, weigh, spherical, l2=False):
+def centers(X, Y, w, weigh, spherical, l2=False):
     """For each cluster the mean of its members, weighed."""
     C = np.zeros((Y.shape[1], X.shape[1]))
     for j in range(Y.shape[1]):
@@ -68,16 +68,16 @@ def lloyd(X, C, w=None, spherical=False, empty="mean"):
     w = ones(X, w)
     S = similarities(X, C, spherical)
     Y = shares(S)
-    new = centres(X, Y, w, lambda i, j: np.ones(len(i)), spherical)
-    hungry = [j for j in range(len(C)) if Y[w > 0, j].max() == 0]
+    new = centers(X, Y, w, lambda i, j: np.ones(len(i)), spherical)
+    empties = [j for j in range(len(C)) if Y[w > 0, j].max() == 0]
     if empty == "keep":
-        new[hungry] = C[hungry]
+        new[empties] = C[empties]
     if empty == "relocate":
-        new[hungry] = relocate(X, S, w, C, hungry)
+        new[empties] = relocate(X, S, w, C, empties)
     return Y, new
 
 
-def relocate(X, S, w, C, hungry):
+def relocate(X, S, w, C, empties):
     """Points farthest from their nearest centre, one distinct place for each empty cluster in order.
 
     Equal distances go by the lexicographic order of the points. Where places run out a centre stays.
@@ -87,7 +87,7 @@ def relocate(X, S, w, C, hungry):
     for i in rows:
         if not any(np.array_equal(X[i], place) for place in places):
             places.append(X[i])
-    return np.array([places[r] if r < len(places) else C[j] for r, j in enumerate(hungry)]).reshape(-1, X.shape[1])
+    return np.array([places[r] if r < len(places) else C[j] for r, j in enumerate(empties)]).reshape(-1, X.shape[1])
 
 
 def soft(X, C, gamma, w=None, spherical=False):
@@ -119,7 +119,7 @@ def trimmed(X, C, percent, w=None, spherical=False, l2=True):
     def inliers(i, j):
         return (-S[i, j] <= percentile(-S[i, j], w[i], percent)).astype(float)
 
-    return Y, centres(X, Y, w, inliers, spherical, l2 and not spherical)
+    return Y, centers(X, Y, w, inliers, spherical, l2 and not spherical)
 
 
 def trimmed_by_norm(X, C, gamma, w=None, spherical=False, l2=True):
@@ -131,7 +131,7 @@ def trimmed_by_norm(X, C, gamma, w=None, spherical=False, l2=True):
     def inliers(i, j):
         return (sparsemax_weights(gamma)(S[i, j], w[i]) > 0).astype(float)
 
-    return Y, centres(X, Y, w, inliers, spherical, l2 and not spherical)
+    return Y, centers(X, Y, w, inliers, spherical, l2 and not spherical)
 
 
 def robust(X, C, weigh, w=None, spherical=False, l2=True):
@@ -142,7 +142,7 @@ def robust(X, C, weigh, w=None, spherical=False, l2=True):
     w = ones(X, w)
     S = similarities(X, C, spherical)
     Y = shares(S)
-    return Y, centres(X, Y, w, lambda i, j: weigh(S[i, j], w[i]), spherical, l2 and not spherical)
+    return Y, centers(X, Y, w, lambda i, j: weigh(S[i, j], w[i]), spherical, l2 and not spherical)
 
 
 def softmax_weights(gamma):

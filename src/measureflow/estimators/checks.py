@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -64,23 +65,28 @@ def countable(w: np.ndarray) -> np.ndarray:
     return np.where(lost, 0.0, w) if lost.any() else w
 
 
-def whole(name: str, value, least: int = 1, most: float = math.inf) -> int:
-    """A whole number, True and False not being numbers."""
-    if not isinstance(value, Integral) or isinstance(value, bool) or not least <= value <= most:
+def whole(name: str, value: Any, least: int = 1, most: float = math.inf) -> int:
+    """A whole number between bounds."""
+    if not _is_number(value, Integral) or not least <= value <= most:
         limits = f"at least {least}" if most == math.inf else f"from {least} to {most}"
         raise ValueError(f"{name} must be a whole number, {limits}, got {value!r:.80}")
     return int(value)
 
 
-def real(name: str, value, low: float, high: float = math.inf) -> float:
+def real(name: str, value: Any, low: float, high: float = math.inf) -> float:
     """A number between bounds, the lower one excluded where it is zero."""
-    if not isinstance(value, Real) or isinstance(value, bool) or not low <= value <= high or value == low == 0:
+    if not _is_number(value, Real) or not low <= value <= high or value == low == 0:
         limits = "a positive number" if low == 0 else f"a number from {low:g} to {high:g}"
         raise ValueError(f"{name} must be {limits}, got {value!r:.80}")
     try:
         return float(value)
     except OverflowError:
         raise ValueError(f"{name} must fit a float, got {value!r:.80}") from None
+
+
+def _is_number(value: Any, kind: type) -> bool:
+    """True and False are none."""
+    return isinstance(value, kind) and not isinstance(value, bool)
 
 
 def generator(random_state) -> np.random.RandomState:

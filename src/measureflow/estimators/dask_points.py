@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import reduce
+
 import numpy as np
 
 from measureflow.estimators import checks
@@ -31,18 +33,18 @@ class DaskPoints(Points):
     """
 
     def __init__(self, X, weights=None, spherical: bool = False):
-        import dask
-        import dask.array as da
+        from dask.array.linalg import norm
+        from dask.base import persist
 
         X = row_blocks(X)
         X = X.astype(np.float32 if X.dtype == np.float32 else np.float64)
         if spherical:
-            X = X / da.linalg.norm(X, axis=1, keepdims=True)
+            X = X / norm(X, axis=1, keepdims=True)
         self.spherical, self._frame = spherical, None
         self._shape = X.shape
         self.edges = np.concatenate([[0], np.cumsum(X.chunks[0])])
         self.w = self._weights(weights)
-        self.blocks = dask.persist(*X.to_delayed().ravel())
+        self.blocks = persist(*X.to_delayed().ravel())
         if not all(self._map("all_finite")):
             raise ValueError("X has NaN or infinite values")
         checks.squarable(self.extremes())
@@ -58,18 +60,19 @@ class DaskPoints(Points):
 
     def _map(self, name: str, *arguments, columns=()) -> list:
         """The named pass on every block, with the block's part of each column."""
-        import dask
+        from dask.base import compute
+        from dask.delayed import delayed
 
-        run = dask.delayed(_on_block)
+        run = delayed(_on_block)
         jobs = []
         for b, block in enumerate(self.blocks):
             part = slice(self.edges[b], self.edges[b + 1])
             w = self.w[part] if len(self.w) else None
             jobs.append(run(block, w, self.spherical, name, arguments, tuple(c[part] for c in columns)))
-        return list(dask.compute(*jobs))
+        return list(compute(*jobs))
 
     def mean(self) -> np.ndarray:
-        return sum(self._map("total")) / self.masses.sum()
+        return sum(self._map("total")) / self.weights.sum()
 
     def scatter(self, around) -> float:
         return sum(self._map("scatter", around))
@@ -79,14 +82,15 @@ class DaskPoints(Points):
         return np.stack([parts[:, 0].min(0), parts[:, 1].max(0)])
 
     def rows(self, index) -> np.ndarray:
-        import dask
+        from dask.base import compute
+        from dask.delayed import delayed
 
         index = np.arange(self.shape[0])[index]
         flat = np.atleast_1d(index)
         owner = np.searchsorted(self.edges, flat, side="right") - 1
-        take = dask.delayed(lambda block, rows: block[rows])
+        take = delayed(lambda block, rows: block[rows])
         needed = sorted(set(owner.tolist()))
-        parts = dask.compute(*[take(self.blocks[b], flat[owner == b] - self.edges[b]) for b in needed])
+        parts = compute(*[take(self.blocks[b], flat[owner == b] - self.edges[b]) for b in needed])
         first = parts[0] if parts else np.empty((0, self.shape[1]))
         out = np.empty((len(flat), self.shape[1]), dtype=first.dtype)
         for b, part in zip(needed, parts, strict=True):
@@ -95,7 +99,7 @@ class DaskPoints(Points):
 
     def assign(self, C, frame: Frame | None = None, drop: bool = True) -> Assignment:
         labels, tied, sums, mass = zip(*self._map("assign", C, frame or self.frame, drop), strict=True)
-        return Assignment(np.concatenate(labels), np.concatenate(tied), sum(sums), sum(mass))
+        return Assignment(np.concatenate(labels), np.concatenate(tied), reduce(np.add, sums), reduce(np.add, mass))
 
     def similarity_to_own(self, C, labels) -> np.ndarray:
         return np.concatenate(self._map("similarity_to_own", C, columns=(labels,)))
@@ -118,5 +122,5 @@ def _on_block(X, w, spherical, name, arguments, columns):
 
 _TOTALS = {
     "all_finite": lambda points: bool(np.isfinite(points.X).all()),
-    "total": lambda points: points.masses @ points.X,
+    "total": lambda points: points.weights @ points.X,
 }

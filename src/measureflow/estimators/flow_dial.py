@@ -22,7 +22,7 @@ class Cut:
     """A clustering at one position of the dial."""
 
     labels: np.ndarray  # of the rows that the flow saw
-    centres: np.ndarray
+    centers: np.ndarray
     weights: np.ndarray
 
     @property
@@ -62,11 +62,11 @@ class FlowDial(Trajectory):
         K = self._n_clusters(snr_db)
         tree = self._flowed(self.seen, snr_db)
         labels = tree.labels(K)
-        centres, weights = tree.atoms(K)
+        centers, weights = tree.atoms(K)
         order = np.argsort(-weights, kind="stable")
         rank = np.empty_like(order)
         rank[order] = np.arange(len(order))
-        return Cut(rank[labels], self._frame.outward(centres[order]), weights[order])
+        return Cut(rank[labels], self._frame.outward(centers[order]), weights[order])
 
     def _n_clusters(self, snr_db: float) -> int:
         """K at the dial: the most that any coarser mark has, so that it never falls as the dial goes to fine."""
@@ -78,12 +78,12 @@ class FlowDial(Trajectory):
 
     def _flowed(self, rows, snr_db: float) -> TokenTree:
         path, _ = flow(self._model, rows, snr_db, exact=True)
-        return TokenTree(path[-1][0].numpy(), rows.counts / rows.total)
+        return TokenTree(path[-1][0].numpy(), rows.weights / rows.mass)
 
     @staticmethod
     def _count(tree: TokenTree, rows, snr_db: float) -> int:
         """The K that pays: merging its atoms would cost more likelihood than an atom is worth."""
         noise = rows.variance / (1 + 10 ** (snr_db / 10))
         d = rows.points.shape[1]
-        worth = (d + 1) / 2 * np.log(max(rows.total, 2.0))
-        return int(1 + (rows.total * tree.costs / (2 * noise) > worth).sum())
+        worth = (d + 1) / 2 * np.log(max(rows.mass, 2.0))
+        return int(1 + (rows.mass * tree.costs / (2 * noise) > worth).sum())

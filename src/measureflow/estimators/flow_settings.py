@@ -5,12 +5,14 @@ from __future__ import annotations
 import copy
 from dataclasses import dataclass
 from functools import lru_cache
+from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from measureflow.coclustering.average import Average
 from measureflow.flows import Trajectory
 from measureflow.models import load_pretrained
 from measureflow.models.pretrained import load_model
@@ -34,8 +36,15 @@ class FlowSettings:
         )
 
 
-def open_flow(model, device=None) -> nn.Module:
-    """The flow that ``model`` names or is, on ``device``, where it is if None; nothing that others use is moved."""
+AVERAGE = "average.json"
+KINDS = {"flow_and_noise": "an AnyDimensionFlow: the others know two columns only", "together": "an AnyShapeFlow"}
+
+
+def open_flow(model, device=None, *, name: str = "model", method: str = "flow_and_noise") -> nn.Module:
+    """The flow that ``model`` names or is, on ``device``, where it is if None; nothing that others use is moved.
+
+    ``name`` is what a user calls it, ``method`` what it must be able to do.
+    """
     place = None if device is None else _place(device)
     if isinstance(model, str) and model in load_pretrained.available():
         flow = _shipped(model, str(place or "cpu"))
@@ -45,13 +54,13 @@ def open_flow(model, device=None) -> nn.Module:
         try:
             flow = load_model(model)
         except ValueError as error:
-            raise ValueError(f"model: {error}") from None
+            raise ValueError(f"{name}: {error}") from None
     else:
         names = ", ".join(load_pretrained.available())
-        raise ValueError(f"model must be one of {names}, a folder with weights or a module, got {model!r:.80}")
-    if not hasattr(flow, "flow_and_noise"):
-        raise ValueError("model must be an AnyDimensionFlow: the others know two columns only")
-    check_weights(flow)
+        raise ValueError(f"{name} must be one of {names}, a folder with weights or a module, got {model!r:.80}")
+    if not hasattr(flow, method):
+        raise ValueError(f"{name} must be {KINDS[method]}")
+    check_weights(flow, name)
     if place is None or all(parameter.device == place for parameter in flow.parameters()):
         return flow
     return copy.deepcopy(flow).to(place)
@@ -64,15 +73,22 @@ def _is_folder(path: str | Path) -> bool:
         return False
 
 
-def check_weights(model: nn.Module) -> None:
+def open_average(model) -> Average:
+    """How much the opinion of a flow of shapes counts: as its folder says, else as that of the shipped one does."""
+    if isinstance(model, (str, Path)) and _is_folder(model) and (Path(model) / AVERAGE).is_file():
+        return Average.read(Path(model) / AVERAGE)
+    return _shipped_average()
+
+
+def check_weights(model: nn.Module, called: str = "model") -> None:
     """Refuse a module whose weights cannot be computed with."""
     for name, tensor in model.named_parameters():
         if tensor.dtype not in (torch.float32, torch.float64):
-            raise ValueError(f"model must have weights in float32 or float64, {name} is {tensor.dtype}")
+            raise ValueError(f"{called} must have weights in float32 or float64, {name} is {tensor.dtype}")
         if tensor.is_meta:
-            raise ValueError(f"model must have weights with values, {name} is on the meta device, which holds none")
+            raise ValueError(f"{called} must have weights with values, {name} is on the meta device, which holds none")
         if not torch.isfinite(tensor).all():
-            raise ValueError(f"model must have finite weights, {name} has others")
+            raise ValueError(f"{called} must have finite weights, {name} has others")
 
 
 def _place(device) -> torch.device:
@@ -91,3 +107,9 @@ def _place(device) -> torch.device:
 def _shipped(name: str, device: str) -> nn.Module:
     """A model of the package, loaded once for each device."""
     return load_pretrained(name).to(device)
+
+
+@lru_cache
+def _shipped_average() -> Average:
+    with as_file(files("measureflow") / "weights" / "any-shape" / AVERAGE) as path:
+        return Average.read(path)

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from measureflow.estimators import checks
 from measureflow.estimators.flow_settings import check_weights
+from measureflow.lloyd.points import Points
 from measureflow.measures.he_mixtures import HeMixtures
 from measureflow.models.in_context import InContextClusterer, standardised
 from measureflow.training.in_context import FOUND, train
@@ -62,8 +63,8 @@ class InContextClustering(ClusterMixin, BaseEstimator):
     def predict(self, X):
         """The label of the nearest centre."""
         check_is_fitted(self)
-        X = checks.squarable(checks.table(self, X, reset=False, dtype=[np.float64, np.float32]))
-        return ((X[:, None] - self.cluster_centers_) ** 2).sum(-1).argmin(1)
+        X = checks.squarable(checks.table(self, X, reset=False, dtype=self.cluster_centers_.dtype, order="C"))
+        return Points(X).assign(self.cluster_centers_).labels.astype(self.labels_.dtype)
 
     def _trained(self, d: int) -> InContextClusterer:
         seed = int(checks.generator(self.random_state).randint(2**31 - 1))

@@ -1,9 +1,10 @@
-"""k-means and its kin as a scikit-learn estimator that is a transformer inside."""
+"""k-means and its variants as a scikit-learn estimator, each of which is a transformer too."""
 
 from __future__ import annotations
 
 import math
 import warnings
+from typing import NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
@@ -12,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from measureflow.attention.threads import one_thread
 from measureflow.estimators import checks, dask_points
-from measureflow.estimators.kmeans_steps import ALGORITHMS, WEIGHTINGS, choose_step
+from measureflow.estimators.kmeans_algorithms import ALGORITHMS, ATTENTIONS, EMPTY, WEIGHTINGS
 from measureflow.lloyd import seeding
 from measureflow.lloyd.points import Points
 from measureflow.lloyd.steps import on_sphere
@@ -20,11 +21,21 @@ from measureflow.lloyd.steps import on_sphere
 INITS = {"k-means++": seeding.plus_plus, "random": seeding.at_random}
 CHOICES = {
     "algorithm": ALGORITHMS,
-    "attention": ("l2", "dot"),
+    "attention": ATTENTIONS,
     "engine": ("fused", "transformer"),
-    "empty_cluster": ("keep", "mean", "relocate"),
+    "empty_cluster": EMPTY,
     "weighting": WEIGHTINGS,
 }
+
+
+class Run(NamedTuple):
+    """What one start comes to."""
+
+    inertia: float
+    labels: np.ndarray
+    centers: np.ndarray
+    n_iter: int
+    gamma: float
 
 
 class TransformerKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):
@@ -122,10 +133,10 @@ class TransformerKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
         if points.shape[0] < self.n_clusters:
             raise ValueError(f"n_samples={points.shape[0]} should be >= n_clusters={self.n_clusters}")
         rng = checks.generator(self.random_state)
-        runs = [self._run(points, rng) for _ in range(self._starts())]
-        self.inertia_, self.labels_, C, self.n_iter_, self.gamma_ = min(runs, key=lambda run: run[0])
-        self.cluster_centers_, self._n_features_out = C, self.n_clusters
-        self._warn_if_fewer(C)
+        best = min((self._run(points, rng) for _ in range(self._starts())), key=lambda run: run.inertia)
+        self.inertia_, self.labels_, self.cluster_centers_, self.n_iter_, self.gamma_ = best
+        self._n_features_out = self.n_clusters
+        self._warn_if_fewer(best.centers)
         return self
 
     def fit_transform(self, X, y=None, sample_weight=None):
@@ -140,8 +151,7 @@ class TransformerKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
     @one_thread()
     def transform(self, X):
         """Euclidean distances (n, n_clusters) of the rows to the centres (on the sphere, of the rows at length one)."""
-        points = self._points(X)
-        points.spherical = False
+        points = Points(self._rows(X), threads=self.n_threads)
         return np.sqrt(-points.similarity_to_all(self.cluster_centers_)).astype(points.X.dtype)
 
     @one_thread()
@@ -149,12 +159,17 @@ class TransformerKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
         """Minus the sum of squared distances to the nearest centres: larger is better."""
         return -_nearest(self._points(X, sample_weight), self.cluster_centers_)[0]
 
-    def _run(self, points: Points, rng) -> tuple[float, np.ndarray, np.ndarray, int, float]:
-        """From first centres to the last: (inertia, labels, centres, layers, gamma)."""
+    def _run(self, points: Points, rng) -> Run:
+        """From first centres to the last."""
         C = self._first_centers(points, rng)
-        step, gamma = choose_step(self, points, C, rng)
-        if self.algorithm == "medoids":
-            return *self._best_draw(points, C, step), self.max_iter, gamma
+        algorithm = ALGORITHMS[self.algorithm].of(self).settled(points, C, rng)
+        step = (algorithm.compiled if self.engine == "fused" else algorithm.circuit)(points, C)
+        if not algorithm.settles:
+            drawn = [C]
+            for _ in range(self.max_iter):
+                drawn.append(step(drawn[-1])[1])
+            best = min(((*_nearest(points, C), C) for C in drawn), key=lambda found: found[0])
+            return Run(*best, self.max_iter, float(algorithm.gamma))
         tol, layers = self.tol * points.variance(), 0
         while layers < self.max_iter:
             _, new = step(C)
@@ -162,14 +177,7 @@ class TransformerKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
             layers += 1
             if move <= tol:
                 break
-        return *_nearest(points, C), C, layers, gamma
-
-    def _best_draw(self, points: Points, C: np.ndarray, step) -> tuple[float, np.ndarray, np.ndarray]:
-        """Draws do not settle, so of all layers the best centres stay."""
-        drawn = [C]
-        for _ in range(self.max_iter):
-            drawn.append(step(drawn[-1])[1])
-        return min(((*_nearest(points, C), C) for C in drawn), key=lambda run: run[0])
+        return Run(*_nearest(points, C), C, layers, float(algorithm.gamma))
 
     def _first_centers(self, points: Points, rng) -> np.ndarray:
         if isinstance(self.init, str):
@@ -182,31 +190,35 @@ class TransformerKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
             raise ValueError(f"init must have shape ({self.n_clusters}, {points.shape[1]}), got {C.shape}")
         if not np.isfinite(C).all():
             raise ValueError("init must be finite")
-        return on_sphere(C).astype(C.dtype) if self.algorithm == "spherical" else C
+        return on_sphere(C).astype(C.dtype) if points.spherical else C
 
     def _starts(self) -> int:
         if self.n_init == "auto":
             return 10 if isinstance(self.init, str) and self.init == "random" else 1
-        return self.n_init
+        return int(self.n_init)
 
     def _points_to_fit(self, X, sample_weight) -> Points:
         if dask_points.is_dask(X):
-            if self.algorithm not in ("lloyd", "spherical") or self.engine != "fused" or not math.isinf(self.gamma):
+            algorithm = ALGORITHMS[self.algorithm].of(self)
+            if not algorithm.in_blocks or self.engine != "fused":
                 raise ValueError("algorithm must be 'lloyd' or 'spherical', fused, for a Dask array")
-            points = dask_points.DaskPoints(X, sample_weight, self.algorithm == "spherical")
+            points = dask_points.DaskPoints(X, sample_weight, algorithm.spherical)
             self.n_features_in_ = X.shape[1]
             return points
         return self._points(X, sample_weight, reset=True)
 
     def _points(self, X, sample_weight=None, reset=False) -> Points:
+        rows = self._rows(X, reset)
+        w = None if sample_weight is None else checks.weights(sample_weight, len(rows))
+        return Points(rows, w, spherical=ALGORITHMS[self.algorithm].spherical, threads=self.n_threads)
+
+    def _rows(self, X, reset=False) -> np.ndarray:
+        """Checked rows, of length one where the algorithm asks for it."""
         if not reset:
             check_is_fitted(self)
         dtypes = [np.float64, np.float32] if reset else self.cluster_centers_.dtype
         X = checks.squarable(checks.table(self, X, dtype=dtypes, order="C", reset=reset))
-        w = None if sample_weight is None else checks.weights(sample_weight, len(X))
-        if self.algorithm == "spherical":
-            X = unit_rows(X)
-        return Points(X, w, spherical=self.algorithm == "spherical", threads=self.n_threads)
+        return unit_rows(X) if ALGORITHMS[self.algorithm].spherical else X
 
     def _check_parameters(self) -> None:
         for name, allowed in CHOICES.items():
@@ -226,7 +238,7 @@ class TransformerKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
 
     def _warn_if_fewer(self, C: np.ndarray) -> None:
         found = len(np.unique(C, axis=0))
-        if found < self.n_clusters and self.algorithm != "medoids":
+        if found < self.n_clusters and ALGORITHMS[self.algorithm].settles:
             warnings.warn(
                 f"the data have {found} distinct clusters, fewer than n_clusters={self.n_clusters}",
                 ConvergenceWarning,
@@ -247,4 +259,4 @@ def _nearest(points: Points, C: np.ndarray) -> tuple[float, np.ndarray]:
     labels = points.assign(C).labels
     s = points.similarity_to_own(C, labels)
     r = np.maximum(1 + (C * C).sum(1)[labels] - 2 * s, 0) if points.spherical else -s
-    return float(points.masses @ r), labels
+    return float(points.weights @ r), labels

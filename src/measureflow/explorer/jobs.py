@@ -37,6 +37,7 @@ class Simulation(BaseModel):
     gaussian: bool = False
     spread: float = Field(1.0, gt=0, le=100)
     seed: int = Field(0, ge=0, lt=2**63)
+    points: Matrix | None = Field(None, max_length=20_000)
 
 
 class Cancelled(Exception):

@@ -19,11 +19,11 @@ T = TypeVar("T")
 class Limits:
     """How much one server takes on; beyond it, it says so at once instead of slowing to a halt."""
 
-    body: int = 20 * 2**20  # bytes of an uploaded table
+    body: int = 64 * 2**20  # bytes of an uploaded table
     requests: int = 256  # answered at the same time
     running: int = 2  # heavy calculations at the same time
     waiting: int = 64  # heavy calculations in the queue
-    rows: int = 200_000  # of a table to fit
+    rows: int = 1_000_000  # of a table to fit
 
 
 def busy(what: str) -> HTTPException:

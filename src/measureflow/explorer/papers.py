@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from importlib.resources import files
@@ -16,7 +19,10 @@ TITLES = {
     "he2025": "He 2025: transformers that are EM",
     "castin2025": "Castin 2025: the Transformer PDE",
 }
-ROWS = 200  # of a table shown on the page
+ROWS = 10  # of a table shown on the page
+COMMAND = (sys.executable, "-m", "measureflow.cli", "reproduce")
+LONGEST = 900  # seconds that making one artefact may take
+SHIPPED = Path(__file__).parent / "static" / "papers"  # thumbnails of what `make gallery` made, and what it found
 
 
 def shelf(results: Path, artefacts: Mapping[str, Sequence[str]]) -> list[dict[str, Any]]:
@@ -30,18 +36,41 @@ def shelf(results: Path, artefacts: Mapping[str, Sequence[str]]) -> list[dict[st
 
 def _artefact(results: Path, paper: str, name: str) -> dict[str, Any]:
     folder = results / paper / name
-    findings = folder / "findings.md"
-    title, _, text = findings.read_text(encoding="utf-8").partition("\n") if findings.is_file() else ("", "", "")
+    file, shipped = folder / "findings.md", _shipped().get(f"{paper}-{name}", {})
+    title, _, text = file.read_text(encoding="utf-8").partition("\n") if file.is_file() else ("", "", "")
+    said, _, found = (text.strip() or shipped.get("findings", "")).partition("Found")
     return {
         "name": name,
-        "title": title,
-        "findings": text.strip(),
-        "made": findings.is_file(),
+        "title": title.partition(": ")[2] or shipped.get("title", ""),
+        "said": said.strip() if found else "",
+        "found": found.lstrip(":, ").strip() if found else said.strip(),
+        "made": file.is_file(),
+        "thumbnail": shipped.get("thumbnail", ""),
+        "size": "" if file.is_file() else shipped.get("size", ""),
         "pictures": sorted(f"{paper}/{name}/{file.name}" for file in folder.glob("*.png")),
         "tables": sorted(f"{paper}/{name}/{file.name}" for file in folder.glob("*.csv")),
         "printed": _printed(paper, name),
         "command": f"measureflow reproduce {paper} {name} --size tiny",
     }
+
+
+@lru_cache(maxsize=1)
+def _shipped() -> dict[str, dict[str, str]]:
+    """What the package says of each artefact, by paper and name."""
+    file = SHIPPED / "shelf.json"
+    return json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+
+
+def make(results: Path, paper: str, name: str) -> dict[str, Any]:
+    """Make one artefact at size tiny in a process of its own; a ValueError carries what it complained of."""
+    command = [*COMMAND, paper, name, "--size", "tiny", "--out", str(results)]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=LONGEST)
+    except subprocess.TimeoutExpired:
+        raise ValueError(f"it took longer than {LONGEST // 60} minutes; run the command in a terminal") from None
+    if done.returncode:
+        raise ValueError(done.stderr.strip().splitlines()[-1] if done.stderr.strip() else "it ended without a reason")
+    return _artefact(results, paper, name)
 
 
 @lru_cache(maxsize=256)
@@ -62,6 +91,11 @@ def find(results: Path, paper: str, name: str, file: str, ending: str) -> Path |
 
 
 def table(path: Path) -> dict[str, Any]:
-    """The head of a table, numbers that are missing as None."""
-    frame = pd.read_csv(path, nrows=ROWS)
-    return {"columns": list(frame.columns), "rows": frame.astype(object).where(frame.notna(), None).to_numpy().tolist()}
+    """The head of a table, numbers that are missing as None, and how many rows there are."""
+    frame = pd.read_csv(path)
+    total, frame = len(frame), frame.head(ROWS)
+    return {
+        "total": total,
+        "columns": list(frame.columns),
+        "rows": frame.astype(object).where(frame.notna(), None).to_numpy().tolist(),
+    }

@@ -5,28 +5,26 @@ from __future__ import annotations
 import contextlib
 import json
 import threading
-import warnings
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-import numpy as np
 from fastapi import APIRouter, FastAPI, HTTPException, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, JSONResponse
+from pydantic import BaseModel, ConfigDict, Field
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.staticfiles import StaticFiles
 
-from measureflow.explorer import circuit, papers, tables
+from measureflow.explorer import circuit, fits, papers
 from measureflow.explorer.jobs import Job, Jobs, Simulation
 from measureflow.explorer.limits import Crowd, Gate, Limits, Sealed, body_of
 
 STATIC = Path(__file__).parent / "static"
 HOSTS = ["127.0.0.1", "localhost", "[::1]"]  # a page elsewhere that points its name at us is turned away
-FITTING = threading.Lock()  # one fit at a time: it uses all cores anyway, and what Python warns of has no owner
-EXAMPLES = {"faithful": "Old Faithful eruptions", "penguins": "Palmer penguins"}
+EXAMPLES = {"penguins": "Palmer penguins", "faithful": "Old Faithful eruptions"}  # the page opens with the first
 
 
 def create_app(
@@ -36,13 +34,19 @@ def create_app(
     artefacts: Mapping[str, Sequence[str]] | None = None,
     limits: Limits | None = None,
     hosts: Sequence[str] = HOSTS,
+    warm: bool = False,
 ) -> FastAPI:
-    """The whole server; ``data`` is the table the page opens with, ``artefacts`` what each paper has to show."""
+    """The whole server; ``data`` is the table the page opens with, ``artefacts`` what each paper has to show.
+
+    A ``warm`` server compiles in the background what the first fit needs.
+    """
     limits = limits or Limits()
     jobs = Jobs(limits.running, limits.waiting)
 
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        if warm:
+            threading.Thread(target=fits.warm, name="warm", daemon=True).start()
         yield
         jobs.close()
 
@@ -84,49 +88,65 @@ async def examples(request: Request) -> list[dict[str, str]]:
 
 
 @routes.get("/examples/{name}")
-async def example(request: Request, name: str) -> Response:
-    """One of them, as CSV."""
+def example(request: Request, name: str) -> Response:
+    """One of them, as text that the page can read."""
     own = request.app.state.data
     if name == "own" and own:
-        return FileResponse(own, media_type="text/csv")
+        body = own.read_bytes()
+        return Response(body if fits.page_can_read(body) else fits.as_csv(body), media_type="text/csv")
     if name not in EXAMPLES:
         raise HTTPException(404, f"there is no example {name!r}")
     return Response((files("measureflow.data") / f"{name}.csv").read_bytes(), media_type="text/csv")
 
 
-@routes.post("/fit")
-async def fit(request: Request, n_clusters: int | None = Query(None, ge=1), snr_db: float | None = None) -> Any:
-    """Cluster a table (CSV, or JSON with ``points``) by `FlowMixture`, without choosing K."""
-    limits: Limits = request.app.state.limits
-    body = await body_of(request, limits.body)
-    as_json = "json" in request.headers.get("content-type", "")
-    return await request.app.state.gate.run(_fit, body, as_json, {"n_clusters": n_clusters, "snr_db": snr_db}, limits)
+Columns = Annotated[list[str], Query(default_factory=list)]
 
 
-def _fit(body: bytes, as_json: bool, options: dict[str, Any], limits: Limits) -> dict[str, Any]:
-    from measureflow import FlowMixture  # loads torch: the page itself should open at once
-
+async def _about_a_table(request: Request, work: Callable[..., Any], columns: list[str], *more: Any) -> Any:
+    """What ``work`` says of the table in the body, which is a file as it is; 422 with the reason if it cannot."""
+    body = await body_of(request, request.app.state.limits.body)
     try:
-        table, said = tables.read_json(body) if as_json else (tables.read_csv(body), {})
-        options |= {name: said[name] for name in options if name in said}
-        if len(table.values) > limits.rows:
-            raise ValueError(f"the table has {len(table.values)} rows, more than {limits.rows}")
-        with FITTING, warnings.catch_warnings(record=True) as warned:
-            warnings.simplefilter("always")
-            model = FlowMixture(**options, random_state=0).fit(table.values)
+        return await request.app.state.gate.run(work, body, tuple(columns), *more)
     except (TypeError, ValueError) as error:
         raise HTTPException(422, str(error)) from None
-    names = ("labels_", "cluster_centers_", "weights_", "noise_variance_", "snr_db_", "n_clusters_")
-    report = {name.rstrip("_"): _plain(getattr(model, name)) for name in (*names, "n_clusters_posterior_")}
-    notes = [str(one.message) for one in warned if issubclass(one.category, UserWarning)]
-    return {"columns": table.columns, "dropped": table.dropped, "notes": notes, **report}
 
 
-def _plain(value: Any) -> Any:
-    """Arrays and their scalars as what JSON can say."""
-    if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
-    return np.asarray(value).tolist()
+@routes.post("/table")
+async def table(request: Request, columns: Columns) -> Any:
+    """A file as the library reads it, and as a CSV that the page can read."""
+    return await _about_a_table(request, fits.describe, columns)
+
+
+@routes.post("/fit")
+async def fit(
+    request: Request, columns: Columns, n_clusters: int | None = Query(None, ge=1), snr_db: float | None = None
+) -> Any:
+    """The clusters of a file by `FlowMixture`, without choosing K."""
+    return await _about_a_table(request, fits.fit, columns, n_clusters, snr_db, request.app.state.limits.rows)
+
+
+@routes.post("/stability")
+async def stability(
+    request: Request,
+    columns: Columns,
+    n_clusters: int | None = Query(None, ge=1),
+    snr_db: float | None = None,
+    n: int = Query(10, ge=1, le=100),
+) -> Any:
+    """How often the number of clusters, and each of them, come back when parts of the rows are fitted again."""
+    return await _about_a_table(request, fits.stability, columns, n_clusters, snr_db, n)
+
+
+@routes.post("/dial")
+async def dial(request: Request, columns: Columns, db: Annotated[list[float], Query(max_length=64)]) -> list[int]:
+    """The number of clusters at each of these signal-to-noise ratios."""
+    return await _about_a_table(request, fits.dial, columns, tuple(db))
+
+
+@routes.post("/peers")
+async def peers(request: Request, columns: Columns, n_clusters: int = Query(ge=1)) -> Any:
+    """What other clusterers make of the same rows."""
+    return await _about_a_table(request, fits.peers, columns, n_clusters)
 
 
 @routes.post("/simulate", status_code=202)
@@ -155,26 +175,32 @@ def _job(request: Request, job: str) -> Job:
     return request.app.state.jobs.jobs[job]
 
 
-@routes.get("/circuit")
-async def take_apart(
-    request: Request,
-    algorithm: str = "lloyd",
-    k: int = Query(3, ge=1, le=8),
-    n: int = Query(24, ge=2, le=60),
-    layers: int = Query(6, ge=1, le=12),
-    seed: int = Query(0, ge=0, lt=2**31),
-) -> Response:
+class Circuit(BaseModel):
+    """Which circuit to take apart, and the points it is shown, if not some of its own."""
+
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+    algorithm: str = "lloyd"
+    k: int = Field(3, ge=1, le=8)
+    n: int = Field(24, ge=2, le=60)
+    layers: int = Field(6, ge=1, le=12)
+    seed: int = Field(0, ge=0, lt=2**31)
+    points: list[tuple[float, float]] | None = Field(None, max_length=60)
+
+
+@routes.post("/circuit")
+async def take_apart(request: Request, asked: Circuit) -> Response:
     """A k-means transformer with every matrix of every layer."""
     try:
-        content = await request.app.state.gate.run(_circuit, algorithm, k, n, layers, seed)
+        content = await request.app.state.gate.run(_circuit, asked.model_dump_json())
     except ValueError as error:
         raise HTTPException(422, str(error)) from None
     return Response(content, media_type="application/json")
 
 
 @lru_cache(maxsize=64)
-def _circuit(*asked: Any) -> bytes:
-    return json.dumps(circuit.take_apart(*asked)).encode()
+def _circuit(asked: str) -> bytes:
+    return json.dumps(circuit.take_apart(**json.loads(asked))).encode()
 
 
 @routes.get("/papers")
@@ -183,13 +209,27 @@ def shelf(request: Request) -> list[dict[str, Any]]:
     return papers.shelf(request.app.state.results, request.app.state.artefacts)
 
 
+@routes.post("/papers/{paper}/{name}")
+async def make(request: Request, paper: str, name: str) -> Any:
+    """Make a table or figure here, at size tiny, as ``measureflow reproduce`` does; what came of it."""
+    state = request.app.state
+    if name not in state.artefacts.get(paper, ()):
+        raise HTTPException(404, f"{paper} has no {name}")
+    try:
+        return await state.gate.run(papers.make, state.results, paper, name)
+    except ValueError as error:
+        raise HTTPException(422, str(error)) from None
+
+
 @routes.get("/papers/{paper}/{name}/{file}")
-def paper_file(request: Request, paper: str, name: str, file: str) -> Any:
-    """A picture, or the head of a table."""
+def paper_file(request: Request, paper: str, name: str, file: str, download: bool = False) -> Any:
+    """A picture, or a table: its head, or all of it as a file."""
     for ending in (".png", ".csv"):
         path = papers.find(request.app.state.results, paper, name, file, ending)
+        if path is not None and ending == ".csv" and not download:
+            return papers.table(path)
         if path is not None:
-            return FileResponse(path) if ending == ".png" else papers.table(path)
+            return FileResponse(path, filename=path.name if download else None)
     raise HTTPException(404, "there is no such picture or table")
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from torch import Tensor
 
-from measureflow.attention import Field
+from measureflow.attention.wrappers import Wrapper
 from measureflow.flows.solver import FixedStep, Slope
 from measureflow.flows.state import State, Step, parts, rebuilt
 from measureflow.measures import checks
@@ -17,16 +17,8 @@ def normalised(x: Tensor) -> Tensor:
     return x / x.norm(dim=-1, keepdim=True)
 
 
-class Tangent(Field):
+class Tangent(Wrapper):
     r"""A field along the sphere, :math:`P_x \Gamma_\mu(x) = \Gamma_\mu(x) - \langle\Gamma_\mu(x), x\rangle x`."""
-
-    def __init__(self, field: Field):
-        super().__init__()
-        self.field = checks.instance("field", field, Field)
-
-    @property
-    def blind_to_total_mass(self) -> bool:
-        return self.field.blind_to_total_mass
 
     def attend(self, x: Tensor, y: Tensor, w: Tensor | None, u: Tensor | None = None) -> Tensor:
         velocity, direction = self.field.attend(x, y, w, u), normalised(x)

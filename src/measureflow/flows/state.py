@@ -23,6 +23,8 @@ def along(x: Tensor, v: Tensor, h: Step) -> Tensor:
     r""":math:`x + h v` for a part x and its velocity v, both (\*b, ...)."""
     if isinstance(h, Tensor) and h.ndim:
         h = h.reshape(h.shape + (1,) * (x.ndim - h.ndim))
+    elif not isinstance(h, Tensor) and h == 1:  # a residual layer: the same numbers, and one pass less over them
+        return x + v
     return x + h * v
 
 

@@ -120,11 +120,16 @@ class Trajectory:
         head |= {"mass": mass.detach().reshape(-1)} | columns
         return pandas.DataFrame(head | {f"x{j}": flat[:, j] for j in range(d)})
 
-    def plot(self, axes: Axes | None = None, *, coordinates: tuple[int, int] = (0, 1), element: int = 0) -> Axes:
-        """Draw the flow of one batch element: paths of the points, or the ellipses of a Gaussian, light to dark."""
+    def plot(
+        self, ax: Axes | None = None, *, coordinates: tuple[int, int] = (0, 1), element: int = 0, labels=None
+    ) -> Axes:
+        """Draw the flow of one batch element: paths of the points, or the ellipses of a Gaussian, light to dark.
+
+        ``labels`` (n,) colour the paths of points, for instance by the clusters they end in.
+        """
         from measureflow.flows.pictures import draw_trajectory
 
-        return draw_trajectory(self, axes, coordinates, element)
+        return draw_trajectory(self, ax, coordinates, element, labels)
 
     def __repr__(self) -> str:
         if not len(self):

@@ -1,4 +1,4 @@
-"""Rows with masses, and the compiled passes over them that clustering needs."""
+"""Rows with weights, and the compiled passes over them that clustering needs."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Frame(NamedTuple):
 
 
 class Points:
-    """Rows X (n, d) in float32 or float64 with masses, and the passes over them that clustering needs.
+    """Rows X (n, d) in float32 or float64 with weights, and the passes over them that clustering needs.
 
     >>> points = Points(np.array([[0.0], [1.0], [8.0]]))
     >>> points.assign(np.array([[0.0], [9.0]])).labels
@@ -53,8 +53,8 @@ class Points:
         return self.X.shape
 
     @property
-    def masses(self) -> np.ndarray:
-        """The masses, ones where none were given."""
+    def weights(self) -> np.ndarray:
+        """The mass of each row, one where no weights were given."""
         return self.w if len(self.w) else np.ones(self.shape[0])
 
     @property
@@ -75,7 +75,7 @@ class Points:
 
     def variance(self) -> float:
         """The mean over the coordinates of the variance by mass."""
-        return self.scatter(self.mean()) / float(self.masses.sum()) / self.shape[1]
+        return self.scatter(self.mean()) / float(self.weights.sum()) / self.shape[1]
 
     def scatter(self, around: np.ndarray) -> float:
         """The sum of w |x - around|^2."""

@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from measureflow.lloyd.points import Points
 
 
-class Places(NamedTuple):
-    """The distinct rows that carry mass: an index of each, in an order of their own, and the mass at each."""
+def distinct(points: Points) -> tuple[np.ndarray, np.ndarray]:
+    """An index of each distinct row that has mass, and its weight with all its copies.
 
-    rows: np.ndarray
-    mass: np.ndarray
-
-
-def distinct(points: Points) -> Places:
-    """Distinct rows in the order of a fixed projection; by all coordinates if two rows share a projection.
-
-    Sampling from these places by cumulated mass gives a row of weight 2 and the same row twice the same chances
+    The order is that of a fixed projection; of all coordinates if two rows share a projection. Sampling from it by
+    cumulated weight gives a row of weight 2 and the same row twice the same chances
     *and the same draws*, which is what makes a weighted fit equal a repeated one under one random state.
     """
     key = points.keys(_direction(points.shape[1]))
@@ -28,8 +20,8 @@ def distinct(points: Points) -> Places:
     copies = np.setdiff1d(np.arange(len(order)), starts)
     if not np.array_equal(points.rows(order[copies]), points.rows(order[copies - 1])):
         order, starts = _lexicographic(points)
-    mass = np.add.reduceat(points.masses[order], starts)
-    return Places(order[starts][mass > 0], mass[mass > 0])
+    weights = np.add.reduceat(points.weights[order], starts)
+    return order[starts][weights > 0], weights[weights > 0]
 
 
 def _direction(d: int) -> np.ndarray:
@@ -44,26 +36,26 @@ def _lexicographic(points: Points) -> tuple[np.ndarray, np.ndarray]:
 
 
 def plus_plus(points: Points, k: int, rng: np.random.RandomState) -> np.ndarray:
-    """k-means++: places drawn by mass times squared distance to those already drawn, the best of a few each time."""
-    places = distinct(points)
-    chosen = [_draw(places.mass, rng.uniform(size=1))[0]]
-    nearest = points.lowered(points.rows(places.rows[chosen[0]]), np.full(points.shape[0], np.inf))
+    """k-means++: rows drawn by weight times squared distance to those already drawn, the best of a few each time."""
+    rows, w = distinct(points)
+    chosen = [_draw(w, rng.uniform(size=1))[0]]
+    nearest = points.lowered(points.rows(rows[chosen[0]]), np.full(points.shape[0], np.inf))
     for _ in range(1, k):
-        potential = places.mass * nearest[places.rows]
-        chances = potential if potential.sum() > 0 else places.mass  # every place is taken: repeat some
+        potential = w * nearest[rows]
+        chances = potential if potential.sum() > 0 else w  # every row is taken: repeat some
         tries = _draw(chances, rng.uniform(size=2 + int(np.log(k))))
-        left = [points.lowered(points.rows(places.rows[t]), nearest) for t in tries]
-        best = int(np.argmin([(places.mass * r[places.rows]).sum() for r in left]))
+        left = [points.lowered(points.rows(rows[t]), nearest) for t in tries]
+        best = int(np.argmin([(w * r[rows]).sum() for r in left]))
         chosen.append(tries[best])
         nearest = left[best]
-    return points.rows(places.rows[np.array(chosen)])
+    return points.rows(rows[np.array(chosen)])
 
 
 def at_random(points: Points, k: int, rng: np.random.RandomState) -> np.ndarray:
-    """k distinct places drawn by mass without replacement; where there are fewer, they repeat."""
-    places = distinct(points)
-    order = np.argsort(np.log(rng.uniform(size=len(places.rows))) / places.mass, kind="stable")[::-1]
-    return points.rows(places.rows[np.resize(order, k)])
+    """k distinct rows drawn by weight without replacement; where there are fewer, they repeat."""
+    rows, w = distinct(points)
+    order = np.argsort(np.log(rng.uniform(size=len(rows))) / w, kind="stable")[::-1]
+    return points.rows(rows[np.resize(order, k)])
 
 
 def _draw(chances: np.ndarray, u: np.ndarray) -> np.ndarray:

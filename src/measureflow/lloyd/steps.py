@@ -6,6 +6,7 @@ import numpy as np
 import torch
 
 from measureflow.attention import Normaliser
+from measureflow.lloyd import empty_clusters
 from measureflow.lloyd.points import STRIPES, Assignment, Points
 
 
@@ -22,50 +23,31 @@ def shares_of(points: Points, C: np.ndarray, rows: np.ndarray) -> np.ndarray:
     return best / best.sum(1, keepdims=True)
 
 
-def lloyd_step(points: Points, C: np.ndarray, empty: str = "mean") -> tuple[np.ndarray, np.ndarray]:
-    """One layer of the Lloyd transformer: labels and new centres, with a policy for clusters that no row is in.
-
-    "mean" is the bare circuit, "keep" leaves the centre, "relocate" moves it to the row farthest from its
-    nearest centre (rows of mass only, one distinct place for each, equal distances in lexicographic order).
-    """
+def lloyd_step(
+    points: Points, C: np.ndarray, place: empty_clusters.Policy = empty_clusters.to_mean
+) -> tuple[np.ndarray, np.ndarray]:
+    """One layer of the Lloyd transformer: labels and new centres; ``place`` says where a centre without rows goes."""
     found = points.assign(C)
     mass, sums = found.mass.copy(), found.sums.copy()
     if (mass == 0).any():
         _add_tied(points, C, found, sums, mass)
-    hungry = np.flatnonzero(mass == 0)
-    fed = mass > 0
+    filled, empty = mass > 0, np.flatnonzero(mass == 0)
     new = np.array(C, dtype=np.float64)
-    new[fed] = points.frame.shift + sums[fed] / mass[fed, None]
-    if len(hungry) and empty == "mean":
-        new[hungry] = points.mean()
-    if len(hungry) and empty == "relocate":
-        new[hungry] = farthest(points, C, found.labels, hungry)
+    new[filled] = points.frame.shift + sums[filled] / mass[filled, None]
+    if len(empty):
+        new[empty] = place(points, C, found.labels, empty)
     return found.labels, (on_sphere(new) if points.spherical else new).astype(C.dtype)
 
 
 def _add_tied(points: Points, C, found: Assignment, sums, mass) -> None:
     """Give clusters without a row of their own the tied rows of the largest share."""
-    rows = np.flatnonzero(found.tied & (points.masses > 0))
+    rows = np.flatnonzero(found.tied & (points.weights > 0))
     if len(rows) == 0:
         return
-    Y, w, x = shares_of(points, C, rows), points.masses[rows], points.rows(rows) - points.frame.shift
+    Y, w, x = shares_of(points, C, rows), points.weights[rows], points.rows(rows) - points.frame.shift
     for j in np.flatnonzero(mass == 0):
         chosen = (Y[:, j] == Y[:, j].max()) & (Y[:, j] > 0)
         sums[j], mass[j] = w[chosen] @ x[chosen], w[chosen].sum()
-
-
-def farthest(points: Points, C: np.ndarray, labels: np.ndarray, hungry: np.ndarray) -> np.ndarray:
-    """New places for empty clusters: the rows farthest from their centres; where rows run out centres stay."""
-    s = np.where(points.masses > 0, points.similarity_to_own(C, labels), np.inf)
-    places: list[np.ndarray] = []
-    floor = -np.inf
-    while len(places) < len(hungry) and (s > floor).any():
-        level = s[s > floor].min()
-        if level == np.inf:
-            break
-        places.extend(np.unique(points.rows(np.flatnonzero(s == level)), axis=0))
-        floor = level
-    return np.array([places[i] if i < len(places) else C[j] for i, j in enumerate(hungry)])
 
 
 def weighed_step(points: Points, C: np.ndarray, weigh: Normaliser) -> tuple[np.ndarray, np.ndarray]:
@@ -77,7 +59,7 @@ def weighed_step(points: Points, C: np.ndarray, weigh: Normaliser) -> tuple[np.n
         rows = groups.of(j)
         x = points.rows(rows)
         s = Points(x, spherical=points.spherical, threads=1).similarity_to_all(C[j : j + 1])[:, 0]
-        z = weigh(torch.from_numpy(s)[None], torch.from_numpy(points.masses[rows])[None])[0].numpy()
+        z = weigh(torch.from_numpy(s)[None], torch.from_numpy(points.weights[rows])[None])[0].numpy()
         new[j] = z @ x
     return found.labels, (on_sphere(new) if points.spherical else new).astype(C.dtype)
 
@@ -86,7 +68,7 @@ class Members:
     """The rows of each cluster: those of the largest share; if none has any, those the circuit takes then."""
 
     def __init__(self, points: Points, C: np.ndarray, found: Assignment):
-        heavy, self.spherical = points.masses > 0, points.spherical
+        heavy, self.spherical = points.weights > 0, points.spherical
         own = np.flatnonzero(heavy & ~found.tied)
         order = own[np.argsort(found.labels[own], kind="stable")]
         edges = np.searchsorted(found.labels[order], np.arange(len(C) + 1))
@@ -143,7 +125,7 @@ def medoid_step(
     found = points.assign(C)
     tied = np.flatnonzero(found.tied)
     Y = shares_of(points, C, tied) if len(tied) else np.zeros((0, len(C)))
-    masses = points.masses
+    masses = points.weights
     log_w = np.where(masses > 0, np.log(np.where(masses > 0, masses, 1.0)), -np.inf)
     drawn = []
     for j in range(len(C)):

@@ -77,10 +77,6 @@ class Empirical:
         """The same masses at new places: what a flow does."""
         return self.trusted(points, None if self.uniform else self.weights)
 
-    def masked(self, keep: Tensor) -> Empirical:
-        r"""Only the points where ``keep`` (broadcast to (\*b, n)) holds; the others get mass zero."""
-        return self.trusted(self.points, self.weights * keep.to(self.weights.dtype))
-
     def to(self, *args, **kwargs) -> Empirical:
         """The same measure in another dtype or on another device."""
         return self.trusted(self.points.to(*args, **kwargs), None if self.uniform else self.weights.to(*args, **kwargs))

@@ -79,11 +79,14 @@ class Gaussian:
 
 
 def matrix_sqrt(S: Tensor) -> Tensor:
-    """The symmetric square root of positive semi-definite matrices (*b, d, d); rounding below zero is cut.
+    """The symmetric square root of positive semi-definite matrices (*b, d, d).
+
+    It is zero where an eigenvalue is only rounding, whose root would be far from small.
 
     >>> matrix_sqrt(torch.diag(torch.tensor([4.0, 9.0])))
     tensor([[2., 0.],
             [0., 3.]])
     """
     values, vectors = torch.linalg.eigh(S)
-    return (vectors * values.clamp_min(0).sqrt()[..., None, :]) @ vectors.mT
+    rounding = S.shape[-1] * torch.finfo(S.dtype).eps * values[..., -1:]
+    return (vectors * torch.where(values > rounding, values, 0.0).sqrt()[..., None, :]) @ vectors.mT

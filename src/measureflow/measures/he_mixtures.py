@@ -16,7 +16,7 @@ class LabelledSets(NamedTuple):
 
     points: Tensor
     labels: Tensor
-    centres: Tensor
+    centers: Tensor
     variances: Tensor
 
 
@@ -35,7 +35,7 @@ class HeMixtures:
 
     >>> mixtures = HeMixtures(n_classes=3, dimension=2, n_per_class=4, minimum_distance=30.0)
     >>> sets = mixtures.sample(2, torch.Generator().manual_seed(0))
-    >>> sets.points.shape, round(float(torch.pdist(sets.centres[0]).min()), 4)
+    >>> sets.points.shape, round(float(torch.pdist(sets.centers[0]).min()), 4)
     (torch.Size([2, 12, 2]), 30.0)
     """
 
@@ -81,21 +81,21 @@ class HeMixtures:
 
     def sample(self, n_sets: int, generator: torch.Generator) -> LabelledSets:
         """``n_sets`` independent problems; the points of each are in random order."""
-        centres = self._centres(n_sets, generator)
+        centers = self._centres(n_sets, generator)
         low, high = self.variance
         variances = low + (high - low) * torch.rand(n_sets, generator=generator)
         labels = self._labels(n_sets, generator)
         noise = torch.randn(n_sets, self.n_points, self.dimension, generator=generator)
-        at = centres.gather(1, labels[..., None].expand(-1, -1, self.dimension))
-        return LabelledSets(at + variances.sqrt()[:, None, None] * noise, labels, centres, variances)
+        at = centers.gather(1, labels[..., None].expand(-1, -1, self.dimension))
+        return LabelledSets(at + variances.sqrt()[:, None, None] * noise, labels, centers, variances)
 
     def _centres(self, n_sets: int, generator: torch.Generator) -> Tensor:
-        centres = torch.randn(n_sets, self.n_classes, self.dimension, generator=generator)
+        centers = torch.randn(n_sets, self.n_classes, self.dimension, generator=generator)
         if self.n_classes == 1:
-            return self.spread * centres
-        apart = (centres[:, :, None] - centres[:, None]).norm(dim=-1)
+            return self.spread * centers
+        apart = (centers[:, :, None] - centers[:, None]).norm(dim=-1)
         apart = apart + torch.diag(torch.full((self.n_classes,), torch.inf))
-        return centres * (self.minimum_distance / apart.amin((-2, -1))).clamp_min(self.spread)[:, None, None]
+        return centers * (self.minimum_distance / apart.amin((-2, -1))).clamp_min(self.spread)[:, None, None]
 
     def _labels(self, n_sets: int, generator: torch.Generator) -> Tensor:
         labels = torch.repeat_interleave(torch.arange(self.n_classes), torch.tensor(self.sizes))

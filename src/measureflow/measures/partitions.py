@@ -61,16 +61,46 @@ class PairTree:
         return np.argsort(np.argsort(first))[inverse]
 
 
-def best_cut(P: np.ndarray, p_one: float, tree: PairTree | None = None) -> int:
-    """The number of clusters whose cut has the largest expected adjusted Rand index.
+def given_several(P: np.ndarray, p_one: float) -> np.ndarray:
+    """Pair probabilities given that the rows are not all one cluster, which they are with probability ``p_one``."""
+    return np.clip((P - p_one) / max(1 - p_one, 1e-9), 0.0, 1.0)
+
+
+def expected_index(P: np.ndarray, labels: np.ndarray, p_one: float = 0.0) -> float:
+    """The expected adjusted Rand index of a partition, if the rows are one cluster with probability ``p_one``.
+
+    >>> P = np.array([[1.0, 0.9, 0.1], [0.9, 1.0, 0.1], [0.1, 0.1, 1.0]])
+    >>> round(expected_index(P, np.array([0, 0, 1])), 3), expected_index(P, np.zeros(3, int))
+    (0.78, 0.0)
+    """
+    if len(P) < 2 or (labels == labels[0]).all():
+        return float(p_one)
+    n, n_clusters = len(P), int(labels.max()) + 1
+    P = given_several(P, p_one)
+    member = np.zeros((n, n_clusters), dtype=P.dtype)
+    member[np.arange(n), labels] = 1.0
+    total, alone = n * (n - 1) / 2, np.trace(P)
+    within = (float((member.sum(0) ** 2).sum()) - n) / 2
+    expected = (float(P.sum()) - alone) / 2
+    agreeing = (float((member * (P @ member)).sum()) - alone) / 2
+    chance = within * expected / total
+    room = (within + expected) / 2 - chance
+    return float((1 - p_one) * (agreeing - chance) / room) if room > 1e-9 * total else 0.0
+
+
+def cut_indices(P: np.ndarray, p_one: float, tree: PairTree) -> np.ndarray:
+    """The expected adjusted Rand index (n,) of the cuts of a tree into 1, 2, ..., n clusters.
 
     ``p_one`` is the probability that all rows are one cluster. That partition has an index of one then and of zero
     otherwise; every other partition has zero then, and otherwise what P says given that there are several clusters.
     """
-    n = len(P)
-    if n < 2:
-        return n
-    several = np.clip((P - p_one) / max(1 - p_one, 1e-9), 0.0, 1.0)
-    scores = (tree or PairTree.of(several)).scores
-    best = 2 + int(np.argmax(scores[1:]))
-    return 1 if p_one > (1 - p_one) * scores[best - 1] else best
+    if len(P) < 2:
+        return np.ones(len(P))
+    scores = (1 - p_one) * tree.scores
+    scores[0] = p_one
+    return scores
+
+
+def best_cut(P: np.ndarray, p_one: float) -> int:
+    """The number of clusters of the cut with the largest expected index; see `cut_indices`."""
+    return 1 + int(cut_indices(P, p_one, PairTree.of(given_several(P, p_one))).argmax())

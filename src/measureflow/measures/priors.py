@@ -9,6 +9,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
+from measureflow.measures.decibels import from_decibels
 from measureflow.measures.empirical import Empirical
 
 
@@ -75,27 +76,6 @@ class TruncatedPoisson:
         return self.low + torch.searchsorted(cumulative, u).clamp_max(len(counts) - 1)
 
 
-@dataclass(frozen=True)
-class TruncatedLogNormal:
-    """exp of a normal number, kept to [low, high] by inverting its distribution function."""
-
-    location: float
-    scale: float
-    low: float
-    high: float
-
-    def __post_init__(self):
-        _ordered(self.low, self.high)
-        if self.low <= 0:
-            raise ValueError(f"low must be positive for a log-normal number, got {self.low}")
-
-    def __call__(self, size: int, generator: torch.Generator) -> Tensor:
-        edges = torch.tensor([self.low, self.high], dtype=torch.float64).log()
-        low, high = torch.special.ndtr((edges - self.location) / self.scale)
-        u = low + (high - low) * torch.rand(size, generator=generator, dtype=torch.float64)
-        return (self.location + self.scale * torch.special.ndtri(u)).exp().clamp(self.low, self.high).float()
-
-
 def _ordered(low: float, high: float) -> None:
     if low > high:
         raise ValueError(f"low must not exceed high, got low={low} and high={high}")
@@ -107,7 +87,7 @@ class Mixtures:
 
     points: Tensor  # (B, n, d)
     labels: Tensor  # (B, n)
-    centres: Tensor  # (B, C, d)
+    centers: Tensor  # (B, C, d)
     proportions: Tensor  # (B, C), zero where there is no component
     noise_variance: Tensor  # (B,)
     snr_db: Tensor  # (B,)
@@ -117,7 +97,7 @@ class Mixtures:
         r"""The empirical mixing measure :math:`\sum_i \frac{\#\{j: i_j = i\}}{n} \delta_{\mu_i}`: what to find."""
         ones = torch.ones_like(self.labels, dtype=self.points.dtype)
         counts = torch.zeros_like(self.proportions).scatter_add_(1, self.labels, ones)
-        return Empirical.trusted(self.centres, counts / self.labels.shape[1])
+        return Empirical.trusted(self.centers, counts / self.labels.shape[1])
 
     @property
     def n_components(self) -> Tensor:
@@ -125,18 +105,18 @@ class Mixtures:
         return (self.proportions > 0).sum(-1)
 
 
-def signal_to_noise(centres: Tensor, proportions: Tensor, noise_variance: Tensor) -> Tensor:
+def signal_to_noise(centers: Tensor, proportions: Tensor, noise_variance: Tensor) -> Tensor:
     r""":math:`\mathrm{SNR} = \sum_i p_i |\mu_i - \bar\mu|^2 / (d \sigma^2)` [Zimin 2025, appendix B], shape (B,).
 
     >>> signal_to_noise(torch.tensor([[[1.0], [-1.0]]]), torch.tensor([[0.5, 0.5]]), torch.tensor([0.1]))
     tensor([10.])
     """
-    return _scatter(centres, proportions) / (centres.shape[-1] * noise_variance)
+    return _scatter(centers, proportions) / (centers.shape[-1] * noise_variance)
 
 
-def _scatter(centres: Tensor, proportions: Tensor) -> Tensor:
-    mean = (proportions[..., None] * centres).sum(-2, keepdim=True)
-    return (proportions * (centres - mean).square().sum(-1)).sum(-1)
+def _scatter(centers: Tensor, proportions: Tensor) -> Tensor:
+    mean = (proportions[..., None] * centers).sum(-2, keepdim=True)
+    return (proportions * (centers - mean).square().sum(-1)).sum(-1)
 
 
 @dataclass(frozen=True)
@@ -167,14 +147,14 @@ class MixturePrior:
             raise ValueError(f"batch and n must be at least 1, got batch={batch} and n={n}")
         counts = self.components(batch, generator).long()
         snr_db = self.snr_db(batch, generator).float()
-        centres = torch.randn(batch, int(counts.max()), self.d, generator=generator)
+        centers = torch.randn(batch, int(counts.max()), self.d, generator=generator)
         proportions = _dirichlet(counts, generator)
-        scatter = torch.where(counts > 1, _scatter(centres, proportions) / self.d, 1.0)
-        variance = scatter / 10 ** (snr_db / 10)
+        scatter = torch.where(counts > 1, _scatter(centers, proportions) / self.d, 1.0)
+        variance = scatter / from_decibels(snr_db)
         labels = _categorical(proportions, n, generator)
         noise = torch.randn(batch, n, self.d, generator=generator)
-        points = centres.gather(1, labels[..., None].expand(-1, -1, self.d)) + variance.sqrt()[:, None, None] * noise
-        return Mixtures(points, labels, centres, proportions, variance, torch.where(counts > 1, snr_db, -math.inf))
+        points = centers.gather(1, labels[..., None].expand(-1, -1, self.d)) + variance.sqrt()[:, None, None] * noise
+        return Mixtures(points, labels, centers, proportions, variance, torch.where(counts > 1, snr_db, -math.inf))
 
 
 def _dirichlet(counts: Tensor, generator: torch.Generator) -> Tensor:
@@ -195,8 +175,3 @@ def _categorical(proportions: Tensor, n: int, generator: torch.Generator) -> Ten
 def paper_test_prior(snr_db: float) -> MixturePrior:
     """The test sets of [Zimin 2025, E.1]: d = 2, Poisson(5) components kept to 3..7, one SNR (15, 10 or 5 dB)."""
     return MixturePrior(d=2, components=TruncatedPoisson(5.0, 3, 7), snr_db=Fixed(snr_db))
-
-
-def paper_training_prior() -> MixturePrior:
-    """The training sets of [Zimin 2025, D.1]: d = 2, 2..20 components, 3..15 dB."""
-    return MixturePrior(d=2, components=WholeBetween(2, 20), snr_db=Between(3.0, 15.0))

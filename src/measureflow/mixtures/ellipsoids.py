@@ -32,11 +32,11 @@ class Shapes:
         """Numbers that the shapes of K clusters in d columns have."""
         return {"ball": 1, "columns": d, "ellipsoid": d * (d + 1) // 2}[self.name] * (K if self.own else 1)
 
-    def part(self, covariances: np.ndarray, masses: np.ndarray) -> np.ndarray:
+    def part(self, covariances: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """The part of covariances (K, d, d) that these shapes can have."""
         d = covariances.shape[-1]
         if not self.own:
-            covariances = np.broadcast_to(np.tensordot(masses / masses.sum(), covariances, 1), covariances.shape)
+            covariances = np.broadcast_to(np.tensordot(weights / weights.sum(), covariances, 1), covariances.shape)
         if self.name == "ellipsoid":
             return covariances
         diagonal = np.diagonal(covariances, axis1=1, axis2=2)
@@ -53,30 +53,30 @@ OWN = (Shapes("ball", own=True), Shapes("columns", own=True), Shapes("ellipsoid"
 class Ellipsoids:
     r"""The density :math:`\sum_k p_k\, N(x; \mu_k, \Sigma_k)`, and the log-likelihood of the data it fits."""
 
-    centres: np.ndarray  # (K, d)
-    masses: np.ndarray  # (K,)
+    centers: np.ndarray  # (K, d)
+    weights: np.ndarray  # (K,)
     covariances: np.ndarray  # (K, d, d)
     shapes: Shapes
     log_likelihood: float = float("nan")
 
     def __len__(self) -> int:
-        return len(self.masses)
+        return len(self.weights)
 
     @classmethod
     def of(cls, fit: SharedNoise, shapes: Shapes) -> Ellipsoids:
         """A mixture with one noise, seen as one of ellipsoids."""
-        K, d = fit.centres.shape
-        return cls(fit.centres, fit.masses, np.broadcast_to(fit.variance * np.eye(d), (K, d, d)), shapes)
+        K, d = fit.centers.shape
+        return cls(fit.centers, fit.weights, np.broadcast_to(fit.variance * np.eye(d), (K, d, d)), shapes)
 
     @property
     def variance(self) -> float:
         """The variance within clusters, over clusters and columns."""
-        return float(self.masses @ np.trace(self.covariances, axis1=1, axis2=2) / self.covariances.shape[-1])
+        return float(self.weights @ np.trace(self.covariances, axis1=1, axis2=2) / self.covariances.shape[-1])
 
     def ordered(self, order: np.ndarray) -> Ellipsoids:
         """The same mixture, its clusters in another order."""
         return replace(
-            self, centres=self.centres[order], masses=self.masses[order], covariances=self.covariances[order]
+            self, centers=self.centers[order], weights=self.weights[order], covariances=self.covariances[order]
         )
 
     @property
@@ -90,7 +90,7 @@ class Ellipsoids:
         if self.shapes.along_columns:
             whiten = np.diagonal(whiten, axis1=1, axis2=2)
         out = np.empty((len(X), len(self)))
-        for k, centre in enumerate(self.centres):
+        for k, centre in enumerate(self.centers):
             Z = X - centre
             Z = Z * whiten[k] if self.shapes.along_columns else Z @ whiten[k]
             out[:, k] = np.einsum("ij,ij->i", Z, Z)
@@ -98,7 +98,7 @@ class Ellipsoids:
 
     def bic(self, n: float) -> float:
         """Schwarz's criterion, smaller being better."""
-        K, d = self.centres.shape
+        K, d = self.centers.shape
         return -2 * self.log_likelihood + (K * d + K - 1 + self.shapes.n_free(d, K)) * np.log(n)
 
 
@@ -108,7 +108,7 @@ def ellipsoids(rows: Rows, start: SharedNoise) -> Iterator[Ellipsoids]:
     Clusters of their own shape must have as many rows on average as each has numbers; with fewer, BIC, which is made
     for many rows, believes too easily.
     """
-    n, d = rows.total, rows.points.shape[1]
+    n, d = rows.mass, rows.points.shape[1]
     for shapes in (SHARED, *OWN):
         needed = d + shapes.n_free(d, 1)
         if needed > n:
@@ -133,18 +133,18 @@ def bic_upper_bound(rows: Rows, fit: SharedNoise) -> float:
 
     Responsibilities r are held fixed: :math:`\log p(X) \ge \sum_{ik} r_{ik} \log p_k N(x_i; \mu_k, \Sigma_k) + H(r)`.
     """
-    n, d = rows.total, rows.points.shape[1]
+    n, d = rows.mass, rows.points.shape[1]
     r = responsibilities(rows.points, fit)[0]
     responsibility_mass, moved, covariances = _moments(rows, fit, r)
     least = np.inf
     for shapes in OWN:
         part = Ellipsoids(
-            fit.centres + moved, responsibility_mass / n, shapes.part(covariances, responsibility_mass), shapes
+            fit.centers + moved, responsibility_mass / n, shapes.part(covariances, responsibility_mass), shapes
         )
         merged = r
         while True:
-            doubt = -float(rows.counts @ np.sum(merged * np.log(np.maximum(merged, 1e-300)), 1))
-            sure = n * float(part.masses @ (np.log(part.masses) - part.log_volumes)) - n * d / 2 * (
+            doubt = -float(rows.weights @ np.sum(merged * np.log(np.maximum(merged, 1e-300)), 1))
+            sure = n * float(part.weights @ (np.log(part.weights) - part.log_volumes)) - n * d / 2 * (
                 1 + np.log(2 * np.pi)
             )
             least = min(least, replace(part, log_likelihood=sure + doubt).bic(n))
@@ -158,8 +158,8 @@ def bic_upper_bound(rows: Rows, fit: SharedNoise) -> float:
 
 def _moments(rows: Rows, fit: SharedNoise, r: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Mass of each cluster, how far its mean lies from its centre, and its covariance."""
-    responsibility_mass, sums, scatter = _sums(rows.points, r * rows.counts[:, None], Ellipsoids.of(fit, SHARED))
-    responsibility_mass = np.maximum(responsibility_mass, 1e-12 * rows.total)
+    responsibility_mass, sums, scatter = _sums(rows.points, r * rows.weights[:, None], Ellipsoids.of(fit, SHARED))
+    responsibility_mass = np.maximum(responsibility_mass, 1e-12 * rows.mass)
     return (
         responsibility_mass,
         sums / responsibility_mass[:, None],
@@ -186,18 +186,19 @@ def fit_ellipsoids(rows: Rows, start: Ellipsoids, *, steps: int, tol: float) -> 
     :math:`S_k` is the scatter of what cluster k wins, W has the shape of all scatter together and the geometric mean
     of the clusters' sizes: even two rows have a shape, and no likelihood is without bound.
     """
-    shapes, last, fit = start.shapes, -np.inf, start
+    shapes, fit = start.shapes, start
+    log_likelihood = last = -np.inf
     for step in range(steps + 1):
         log_likelihood, responsibility_mass, sums, scatter = _expectation(rows, fit)
-        if step == steps or log_likelihood - last < tol * rows.total:
+        if step == steps or log_likelihood - last < tol * rows.mass:
             break
         last = log_likelihood
-        responsibility_mass = np.maximum(responsibility_mass, 1e-12 * rows.total)
+        responsibility_mass = np.maximum(responsibility_mass, 1e-12 * rows.mass)
         covariances = shapes.part(
             _drawn(responsibility_mass, sums, scatter, LEAST_SHARE * rows.variance, own=shapes.own), responsibility_mass
         )
         fit = Ellipsoids(
-            fit.centres + sums / responsibility_mass[:, None],
+            fit.centers + sums / responsibility_mass[:, None],
             responsibility_mass / responsibility_mass.sum(),
             covariances,
             shapes,
@@ -209,21 +210,21 @@ def _expectation(rows: Rows, fit: Ellipsoids) -> tuple[float, np.ndarray, np.nda
     """Log-likelihood, the responsibility mass of each cluster, and its first and second moments around the centre."""
 
     def block(a: int) -> tuple[float, np.ndarray, np.ndarray, np.ndarray]:
-        X, w = rows.points[a : a + BLOCK], rows.counts[a : a + BLOCK]
+        X, w = rows.points[a : a + BLOCK], rows.weights[a : a + BLOCK]
         r, density = responsibilities(X, fit)
         return float(w @ density), *_sums(X, r * w[:, None], fit)
 
-    parts = side_by_side(block, range(0, len(rows.counts), BLOCK))
+    parts = side_by_side(block, range(0, len(rows.weights), BLOCK))
     log_likelihood, responsibility_mass, sums, scatter = (sum(column) for column in zip(*parts, strict=True))
     return log_likelihood, responsibility_mass, sums, scatter  # type: ignore[return-value]
 
 
 def _sums(X: np.ndarray, held: np.ndarray, fit: Ellipsoids) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Mass, first and second moments of rows, held (n, K) by each cluster, around the centres."""
-    K, d = fit.centres.shape
+    K, d = fit.centers.shape
     sums, scatter = np.empty((K, d)), np.empty((K, d, d))
     for k in range(K):
-        Z = X - fit.centres[k]
+        Z = X - fit.centers[k]
         mine = Z * held[:, k : k + 1]
         sums[k] = mine.sum(0)
         scatter[k] = np.diag(np.einsum("ij,ij->j", mine, Z)) if fit.shapes.along_columns else mine.T @ Z
@@ -252,7 +253,7 @@ def _cheapest_pair(fit: Ellipsoids) -> tuple[int, int]:
     a, b = np.triu_indices(len(fit), 1)
     mass, _, union = _unions(fit, a, b)
     value = lambda mass, C: mass * (np.log(mass) - np.linalg.slogdet(C)[1] / 2)  # noqa: E731
-    alone = value(fit.masses, fit.covariances)
+    alone = value(fit.weights, fit.covariances)
     alike = replace(fit.shapes, own=True).part(union, mass)
     pair = int(np.argmin(alone[a] + alone[b] - value(mass, alike)))
     return int(a[pair]), int(b[pair])
@@ -261,17 +262,17 @@ def _cheapest_pair(fit: Ellipsoids) -> tuple[int, int]:
 def _merged(fit: Ellipsoids, a: int, b: int) -> Ellipsoids:
     """One cluster fewer: the union of two, which comes last."""
     mass, centre, union = _unions(fit, np.array([a]), np.array([b]))
-    masses = np.append(np.delete(fit.masses, [a, b]), mass)
+    weights = np.append(np.delete(fit.weights, [a, b]), mass)
     covariances = np.concatenate([np.delete(fit.covariances, [a, b], 0), union])
-    centres = np.concatenate([np.delete(fit.centres, [a, b], 0), centre])
-    return replace(fit, centres=centres, masses=masses, covariances=fit.shapes.part(covariances, masses))
+    centers = np.concatenate([np.delete(fit.centers, [a, b], 0), centre])
+    return replace(fit, centers=centers, weights=weights, covariances=fit.shapes.part(covariances, weights))
 
 
 def _unions(fit: Ellipsoids, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Masses, means and covariances of the unions of pairs of clusters."""
-    mass = fit.masses[a] + fit.masses[b]
-    p, q = fit.masses[a] / mass, fit.masses[b] / mass
-    gap = fit.centres[a] - fit.centres[b]
+    mass = fit.weights[a] + fit.weights[b]
+    p, q = fit.weights[a] / mass, fit.weights[b] / mass
+    gap = fit.centers[a] - fit.centers[b]
     union = p[:, None, None] * fit.covariances[a] + q[:, None, None] * fit.covariances[b]
     union += (p * q)[:, None, None] * gap[:, :, None] * gap[:, None, :]
-    return mass, p[:, None] * fit.centres[a] + q[:, None] * fit.centres[b], union
+    return mass, p[:, None] * fit.centers[a] + q[:, None] * fit.centers[b], union

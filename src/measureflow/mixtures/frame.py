@@ -46,7 +46,7 @@ class Frame:
     def projected(self, rows: Rows) -> Frame:
         """The frame of fewer axes: those of the signal where columns are many, those that vary where some repeat."""
         few, c = rows.sample(AXES_ROWS), len(self.scale)
-        if c < 2 or (c <= MOST_COLUMNS and len(few.counts) < 4 * c):
+        if c < 2 or (c <= MOST_COLUMNS and len(few.weights) < 4 * c):
             return self
         axes, rest = _axes(self.inward(few))
         return self if axes.shape[1] == c else replace(self, matrix=np.eye(axes.shape[1]), axes=axes, rest=rest)
@@ -63,9 +63,14 @@ class Frame:
         scaled = [cls.of(rows, scaled=True)] if unevenness > UNEVEN else []
         return [frame.projected(rows) for frame in scaled + ([plain] if unevenness <= WILD else [])]
 
+    @property
+    def unshaped(self) -> Frame:
+        """The frame of the same columns, scales and axes in which the noise is as it is."""
+        return replace(self, matrix=np.eye(len(self.matrix)), n_learned=0)
+
     def inward(self, rows: Rows) -> Rows:
         """The rows in this frame."""
-        return Rows(self.rows_inward(rows.points), rows.counts)
+        return Rows(self.rows_inward(rows.points), rows.weights)
 
     def rows_inward(self, X: np.ndarray) -> np.ndarray:
         """The same for an array (n, d)."""
@@ -139,10 +144,10 @@ class Frame:
         that is not the best for what it lacks: few long clusters may beat many round ones.
         """
         d = rows.points.shape[1]
-        if d < 2 or len(rows.counts) < 4 * d:
+        if d < 2 or len(rows.weights) < 4 * d:
             return None
         centred = rows.points - rows.mean
-        scatter = (centred * rows.counts[:, None]).T @ centred
+        scatter = (centred * rows.weights[:, None]).T @ centred
         shapes = [shape for fit, evidence in mixtures for shape in _shapes(rows, centred, scatter, fit, evidence)]
         worth, free, shape = max(shapes, key=lambda s: s[0], default=(-np.inf, 0, np.eye(d)))
         if worth <= max(evidence for _, evidence in mixtures):
@@ -161,8 +166,8 @@ class Frame:
 
 def _shapes(rows: Rows, centred: np.ndarray, scatter: np.ndarray, fit: SharedNoise, evidence: float):
     """Evidence with it, number of parameters, covariance within clusters: for any ellipsoid, and along the columns."""
-    n, d = rows.total, rows.points.shape[1]
-    mass, means = _moments(responsibilities(rows.points, fit)[0] * rows.counts[:, None], centred)
+    n, d = rows.mass, rows.points.shape[1]
+    mass, means = _moments(responsibilities(rows.points, fit)[0] * rows.weights[:, None], centred)
     W = (scatter - (means * mass[:, None]).T @ means) / n
     if np.trace(W) <= 1e-9 * np.trace(scatter) / n:  # clusters without spread have no shape
         return
@@ -186,7 +191,7 @@ def _axes(rows: Rows) -> tuple[np.ndarray, float]:
     a variance much above :math:`\sigma^2 (1 + \sqrt{c/n})^2` [Marchenko and Pastur 1967].
     """
     n, c = rows.points.shape
-    _, roots, axes = np.linalg.svd(rows.points * np.sqrt(rows.counts / rows.total)[:, None], full_matrices=False)
+    _, roots, axes = np.linalg.svd(rows.points * np.sqrt(rows.weights / rows.mass)[:, None], full_matrices=False)
     values, r = roots**2, 0
     least = 1e-9 * values.sum() / c
     if c <= MOST_COLUMNS:

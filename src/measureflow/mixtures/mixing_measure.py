@@ -32,25 +32,25 @@ def mixing(found: SearchResult, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
     """
     mixture, flowed = found.mixture, found.flowed
     if flowed is None or found.candidates is None or not isinstance(mixture, SharedNoise) or mixture.variance <= 0:
-        return mixture.centres, mixture.masses
+        return mixture.centers, mixture.weights
     likely = {K: p for K, p in found.posterior.items() if p >= SLIGHT}
     certain = len(likely) == 1 and in_doubt(mixture, flowed.seen) <= APART
-    if certain or len(flowed.seen.counts) < len(rows.counts):
-        return mixture.centres, mixture.masses
-    tokens, masses = flowed.tree.tokens, flowed.tree.masses
+    if certain or len(flowed.seen.weights) < len(rows.weights):
+        return mixture.centers, mixture.weights
+    tokens, weights = flowed.tree.tokens, flowed.tree.weights
     fits = found.candidates.fits | {len(mixture): mixture}
-    goals = sum(p * sent(tokens, masses, fits[K]) for K, p in likely.items()) / sum(likely.values())
+    goals = sum(p * sent(tokens, weights, fits[K]) for K, p in likely.items()) / sum(likely.values())
     d = tokens.shape[1]
-    return tokens + d / (d + 4) * (goals - tokens), masses
+    return tokens + d / (d + 4) * (goals - tokens), weights
 
 
 def in_doubt(mixture: SharedNoise, rows: Rows) -> float:
     """The share of the rows that a mixture expects to label wrongly."""
     doubt = 1 - responsibilities(rows.points, mixture)[0].max(1)
-    return float(rows.counts @ doubt) / rows.total
+    return float(rows.weights @ doubt) / rows.mass
 
 
-def sent(tokens: np.ndarray, masses: np.ndarray, mixture: SharedNoise) -> np.ndarray:
+def sent(tokens: np.ndarray, weights: np.ndarray, mixture: SharedNoise) -> np.ndarray:
     """Where optimal transport sends each token on average when all go to the clusters of a mixture.
 
     A token of no mass stays where it is.
@@ -60,6 +60,6 @@ def sent(tokens: np.ndarray, masses: np.ndarray, mixture: SharedNoise) -> np.nda
            [4.],
            [8.]])
     """
-    plan = wasserstein2(tokens, mixture.centres, weights=masses, atom_weights=mixture.masses).plan().numpy()
+    plan = wasserstein2(tokens, mixture.centers, weights=weights, atom_weights=mixture.weights).plan().numpy()
     mass = plan.sum(1, keepdims=True)  # none where a token's is lost beside the others'
-    return np.divide(plan @ mixture.centres, mass, out=tokens.copy(), where=mass > 0)
+    return np.divide(plan @ mixture.centers, mass, out=tokens.copy(), where=mass > 0)

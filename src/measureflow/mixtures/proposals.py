@@ -7,7 +7,7 @@ import torch
 
 from measureflow.attention.threads import one_thread
 from measureflow.flows import Trajectory
-from measureflow.measures.decibels import LEAST_SNR_DB
+from measureflow.measures.decibels import LEAST_SNR_DB, from_decibels, to_decibels
 from measureflow.mixtures.rows import Rows
 from measureflow.mixtures.shared_noise import SharedNoise, distinct, fit_em, log_evidence
 from measureflow.mixtures.token_tree import TokenTree
@@ -24,10 +24,10 @@ def flow(model, rows: Rows, snr_db, *, exact: bool, n_layers: int | None = None)
     snr = torch.as_tensor(np.atleast_1d(snr_db), dtype=torch.float32)
     scale = max(rows.variance, np.finfo(np.float64).tiny) ** 0.5
     points = torch.as_tensor((rows.points - rows.mean) / scale, dtype=torch.float32)
-    weights = torch.as_tensor(rows.counts, dtype=torch.float32)
+    weights = torch.as_tensor(rows.weights, dtype=torch.float32)
     x, p = points.expand(len(snr), -1, -1), weights.expand(len(snr), -1)
     path, noise = model.flow_and_noise(x, snr, exact=exact, weights=p, n_layers=n_layers)
-    told = 20 * np.log10(scale) - 10 * np.log10(1 + 10 ** (snr.numpy().clip(LEAST_SNR_DB) / 10))
+    told = 2 * to_decibels(scale) - to_decibels(1 + from_decibels(snr.numpy().clip(LEAST_SNR_DB)))
     states = [torch.as_tensor(rows.mean) + scale * state.double() for state in path]
     states[0] = torch.as_tensor(rows.points).expand_as(states[0])
     return Trajectory(states, path.times), np.stack([told + noise[:, 0].numpy(), noise[:, 1].numpy()], 1)
@@ -36,8 +36,8 @@ def flow(model, rows: Rows, snr_db, *, exact: bool, n_layers: int | None = None)
 def snr_of(rows: Rows, noise_variance: float) -> float:
     """The SNR in dB that rows have if their noise has this variance, kept to what the flow knows."""
     ratio = rows.variance / noise_variance - 1 if noise_variance > 0 else np.inf
-    low, high = 10 ** (LEAST_SNR_DB / 10), 10 ** (HIGHEST_SNR_DB / 10)
-    return float(10 * np.log10(np.clip(ratio, low, high)))
+    low, high = from_decibels(LEAST_SNR_DB), from_decibels(HIGHEST_SNR_DB)
+    return float(to_decibels(np.clip(ratio, low, high)))
 
 
 def guess_noise(model, rows: Rows, n_layers: int | None = None) -> tuple[float, TokenTree]:
@@ -45,8 +45,8 @@ def guess_noise(model, rows: Rows, n_layers: int | None = None) -> tuple[float, 
     sample = rows.sample(SCAN_ROWS)
     path, noise = flow(model, sample, SCAN_DB, exact=False, n_layers=n_layers)
     surest = int(np.argmin(noise[:, 1]))
-    tree = TokenTree(path[-1][surest].numpy(), sample.counts / sample.total)
-    return float(10 ** (noise[surest, 0] / 10)), tree
+    tree = TokenTree(path[-1][surest].numpy(), sample.weights / sample.mass)
+    return float(from_decibels(noise[surest, 0])), tree
 
 
 class Candidates:
@@ -55,7 +55,7 @@ class Candidates:
     def __init__(self, rows: Rows, *, known: float | None = None, only: int | None = None, most: int = 60):
         self.rows, self.only = rows, only
         most = max(most, only or 0)
-        self.most = min(most, len(rows.counts))
+        self.most = min(most, len(rows.weights))
         self.mean, self.variance = rows.mean, rows.variance
         self.floor = 1e-9 * self.variance
         self.between = (self.floor, np.inf) if known is None else (known, known)
@@ -64,8 +64,8 @@ class Candidates:
 
     def offer(self, start: SharedNoise, steps: int = 30) -> float:
         """Polish a start, keep it if it is the best of its K, and say the evidence for it: none where clusters met."""
-        fit = fit_em(self.rows.points, self.rows.counts, start, steps=steps, tol=1e-6, between=self.between)
-        K, n = len(fit), self.rows.total
+        fit = fit_em(self.rows.points, self.rows.weights, start, steps=steps, tol=1e-6, between=self.between)
+        K, n = len(fit), self.rows.mass
         if self.only != K and not distinct(fit, n):
             return -np.inf
         evidence = log_evidence(fit, n, self.mean, self.variance)
@@ -81,13 +81,13 @@ class Candidates:
     def climb(self, tree: TokenTree, noise_variance: float, *, patience: int = 2, steps: int = 30) -> None:
         """Offer cuts of the tree up and down from where the noise says, until the evidence has fallen for long."""
         if self.only is not None:
-            if self.only <= len(tree.masses):
+            if self.only <= len(tree.weights):
                 self.offer(self._cut(tree, self.only, noise_variance), steps)
             return
         start = self._first_guess(tree, noise_variance)
         for step in (1, -1):
             best, worse, K = -np.inf, 0, start
-            while 1 <= K <= min(self.most, len(tree.masses)) and worse < patience:
+            while 1 <= K <= min(self.most, len(tree.weights)) and worse < patience:
                 evidence = self.offer(self._cut(tree, K, noise_variance), steps)
                 met = step < 0 and best == -np.inf  # fewer clusters may still lie apart
                 worse = 0 if evidence > best or met else worse + 1
@@ -98,8 +98,8 @@ class Candidates:
     def _first_guess(self, tree: TokenTree, noise_variance: float) -> int:
         """The K beyond which merging costs less likelihood than an atom is worth."""
         d = len(self.mean)
-        worth = (d + 1) / 2 * np.log(max(self.rows.total, 2.0))
-        gain = self.rows.total * tree.costs[::-1] / (2 * noise_variance)
+        worth = (d + 1) / 2 * np.log(max(self.rows.mass, 2.0))
+        gain = self.rows.mass * tree.costs[::-1] / (2 * noise_variance)
         return int(np.clip(1 + (gain > worth).sum(), 1, self.most))
 
     @staticmethod
@@ -109,12 +109,12 @@ class Candidates:
     def split_to(self, K: int) -> None:
         """K atoms even if no tree had as many: rows farthest from the atoms become atoms."""
         fit = self.best if self.fits else SharedNoise(self.mean[None], np.ones(1), self.variance)
-        centres = list(fit.centres)
+        centers = list(fit.centers)
         gaps = np.min(_gaps(self.rows.points, fit), 1)
-        while len(centres) < K:
-            centres.append(self.rows.points[int(np.argmax(gaps))])
-            gaps = np.minimum(gaps, ((self.rows.points - centres[-1]) ** 2).sum(1))
-        self.offer(SharedNoise(np.array(centres), np.full(K, 1 / K), fit.variance))
+        while len(centers) < K:
+            centers.append(self.rows.points[int(np.argmax(gaps))])
+            gaps = np.minimum(gaps, ((self.rows.points - centers[-1]) ** 2).sum(1))
+        self.offer(SharedNoise(np.array(centers), np.full(K, 1 / K), fit.variance))
 
     def weighed(self) -> list[tuple[SharedNoise, float]]:
         """All mixtures kept, with the evidence for each."""
@@ -146,16 +146,16 @@ class Candidates:
             if mine.sum() < 3:
                 strain.append((-np.inf, None))
                 continue
-            X, c = self.rows.points[mine] - fit.centres[k], self.rows.counts[mine]
+            X, c = self.rows.points[mine] - fit.centers[k], self.rows.weights[mine]
             values, vectors = np.linalg.eigh((X * c[:, None]).T @ X / c.sum())
             strain.append((c.sum() * (values[-1] / fit.variance - 1), vectors[:, -1] * values[-1] ** 0.5))
         for k in np.argsort([-s for s, _ in strain], kind="stable")[:tries]:
             step = strain[k][1]
             if step is None:
                 continue
-            centres = np.concatenate([np.delete(fit.centres, k, 0), [fit.centres[k] - step], [fit.centres[k] + step]])
-            masses = np.concatenate([np.delete(fit.masses, k), np.full(2, fit.masses[k] / 2)])
-            yield SharedNoise(centres, masses, fit.variance)
+            centers = np.concatenate([np.delete(fit.centers, k, 0), [fit.centers[k] - step], [fit.centers[k] + step]])
+            weights = np.concatenate([np.delete(fit.weights, k), np.full(2, fit.weights[k] / 2)])
+            yield SharedNoise(centers, weights, fit.variance)
 
     def _merges(self, fit: SharedNoise, tries: int = 2):
         """The pairs of atoms that are cheapest to merge."""
@@ -163,16 +163,16 @@ class Candidates:
         if K < 2:
             return
         i, j = np.triu_indices(K, 1)
-        p = fit.masses
-        cost = p[i] * p[j] / (p[i] + p[j]) * ((fit.centres[i] - fit.centres[j]) ** 2).sum(1)
+        p = fit.weights
+        cost = p[i] * p[j] / (p[i] + p[j]) * ((fit.centers[i] - fit.centers[j]) ** 2).sum(1)
         for pair in np.argsort(cost, kind="stable")[:tries]:
             a, b = i[pair], j[pair]
             mass = p[a] + p[b]
-            centre = (p[a] * fit.centres[a] + p[b] * fit.centres[b]) / mass
+            centre = (p[a] * fit.centers[a] + p[b] * fit.centers[b]) / mass
             keep = np.delete(np.arange(K), [a, b])
-            yield SharedNoise(np.vstack([fit.centres[keep], centre]), np.append(p[keep], mass), fit.variance)
+            yield SharedNoise(np.vstack([fit.centers[keep], centre]), np.append(p[keep], mass), fit.variance)
 
 
 def _gaps(points: np.ndarray, fit: SharedNoise) -> np.ndarray:
-    gaps = (points**2).sum(1)[:, None] - 2 * points @ fit.centres.T + (fit.centres**2).sum(1)
-    return gaps - 2 * fit.variance * np.log(np.maximum(fit.masses, 1e-300))
+    gaps = (points**2).sum(1)[:, None] - 2 * points @ fit.centers.T + (fit.centers**2).sum(1)
+    return gaps - 2 * fit.variance * np.log(np.maximum(fit.weights, 1e-300))

@@ -1,4 +1,4 @@
-"""Data as a measure: distinct rows in one order, and how often each counts."""
+"""A table as a measure: distinct rows in one order, and how often each counts."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ class Rows:
     """Distinct rows (n, d) in a canonical order, and how often each counts."""
 
     points: np.ndarray
-    counts: np.ndarray
+    weights: np.ndarray
 
     @property
-    def total(self) -> float:
+    def mass(self) -> float:
         """How many rows there are with repetitions."""
-        return float(self.counts.sum())
+        return float(self.weights.sum())
 
     @property
     def mean(self) -> np.ndarray:
         """The centre of mass."""
-        return self.counts @ self.points / self.total
+        return self.weights @ self.points / self.mass
 
     @property
     def column_variances(self) -> np.ndarray:
         """The variance of each column."""
         mean = self.mean
-        return np.array([self.counts @ (x - m) ** 2 for x, m in zip(self.points.T, mean, strict=True)]) / self.total
+        return np.array([self.weights @ (x - m) ** 2 for x, m in zip(self.points.T, mean, strict=True)]) / self.mass
 
     @property
     def variance(self) -> float:
@@ -40,24 +40,40 @@ class Rows:
 
         They are taken in order of their distance to the mean, so that turning the data takes the same rows.
         """
-        if len(self.counts) <= size:
-            return self
+        return self if len(self.weights) <= size else self._evenly_spaced(size)
+
+    def _evenly_spaced(self, size: int) -> Rows:
         outward = np.argsort(((self.points - self.mean) ** 2).sum(1), kind="stable")
-        edges = np.cumsum(self.counts[outward])
+        edges = np.cumsum(self.weights[outward])
         at = (np.arange(size) + 0.5) / size * edges[-1]
         chosen, times = np.unique(np.searchsorted(edges, at), return_counts=True)
         return Rows(self.points[outward[chosen]], times.astype(np.float64))
 
+    def repeated(self, size: int) -> np.ndarray:
+        """At most ``size`` rows as an array, each as often as it counts in units of the one that counts least.
+
+        Ratios that are not whole numbers, or too many, are met as nearly as evenly spaced rows can.
+
+        >>> Rows(np.array([[0.0], [1.0]]), np.array([1.0, 2.0])).repeated(8).ravel().tolist()
+        [0.0, 1.0, 1.0]
+        """
+        times = self.weights / self.weights.min()
+        points = self.points
+        if times.sum() > size or not np.allclose(times, np.round(times), rtol=1e-9, atol=0):
+            few = self._evenly_spaced(size)
+            points, times = few.points, few.weights
+        return np.repeat(points, np.round(times).astype(np.int64), axis=0)
+
     def summary(self, size: int) -> Rows:
         """At most ``size`` rows that hold the mass of all."""
         few = self.sample(size)
-        return Rows(few.points, few.counts * (self.total / few.total))
+        return Rows(few.points, few.weights * (self.mass / few.mass))
 
 
 def distinct_rows(X: np.ndarray, w: np.ndarray) -> Rows:
     """Rows sorted by their columns, equal ones together: the same for every order, and a weight of 2 is a row twice.
 
-    >>> distinct_rows(np.array([[1.0], [0.0], [1.0]]), np.ones(3)).counts.tolist()
+    >>> distinct_rows(np.array([[1.0], [0.0], [1.0]]), np.ones(3)).weights.tolist()
     [1.0, 2.0]
     """
     if not w.all():

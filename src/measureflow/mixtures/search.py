@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from measureflow.flows import Trajectory
+from measureflow.measures.decibels import from_decibels
 from measureflow.mixtures.ellipsoids import Ellipsoids, bic_upper_bound, ellipsoids, fit_ellipsoids, posterior
 from measureflow.mixtures.frame import Frame
 from measureflow.mixtures.proposals import Candidates, flow, guess_noise, snr_of
@@ -95,9 +96,9 @@ class Search:
         assert found.candidates is not None
         assert isinstance(found.mixture, SharedNoise)
         frame, rows = found.frame, found.candidates.rows.sample(SHAPE_ROWS)
-        n, d = rows.total, rows.points.shape[1]
+        n, d = rows.mass, rows.points.shape[1]
         no_noise = found.mixture.variance <= 10 * found.candidates.floor
-        if no_noise or len(rows.counts) < 4 * d:
+        if no_noise or len(rows.weights) < 4 * d:
             return found
         least = bic(_scored(found.mixture, rows), n) + frame.n_learned * np.log(n)
         start = _at_most(found.mixture, MOST_SHAPES)
@@ -108,7 +109,7 @@ class Search:
         if own is not None and own.bic(n) < min(least, np.inf if shared is None else shared.bic(n)) - CLEARLY:
             return SearchResult(frame, own, flowed=found.flowed, probabilities=posterior(fits, n))
         if shared is not None and shared.bic(n) < least - CLEARLY:
-            hint = frame.outward(shared.centres), shared.masses
+            hint = frame.outward(shared.centers), shared.weights
             return self._in(frame.whitened(shared.covariances[0], d * (d + 1) // 2 - 1), hint)
         return found
 
@@ -118,23 +119,23 @@ class Search:
         A hint is centres in units of the data, and their masses.
         """
         inner = frame.inward(self.rows)
-        if inner.points.shape[1] == 0 or len(inner.counts) == 1:
+        if inner.points.shape[1] == 0 or len(inner.weights) == 1:
             return SearchResult(frame, SharedNoise(inner.mean[None], np.ones(1), 0.0))
         candidates, flowed = self._candidates(inner)
         if hint is not None:
             candidates.offer(SharedNoise(frame.rows_inward(hint[0]), hint[1], candidates.best.variance))
-        share = self.rows.total / candidates.rows.total  # numbers of clusters are compared on a sample of many rows
-        evidence = share * (max(candidates.evidence.values()) - candidates.rows.total * frame.log_volume)
-        evidence -= frame.n_learned / 2 * np.log(self.rows.total)
+        share = self.rows.mass / candidates.rows.mass  # numbers of clusters are compared on a sample of many rows
+        evidence = share * (max(candidates.evidence.values()) - candidates.rows.mass * frame.log_volume)
+        evidence -= frame.n_learned / 2 * np.log(self.rows.mass)
         return SearchResult(frame, candidates.best, evidence, candidates, flowed)
 
     def _candidates(self, rows: Rows) -> tuple[Candidates, Flowed]:
         """Candidates for every plausible K, from a scan of a sample and from the flow of all the rows it can see."""
         K = self.n_clusters
         size = max(FLOW_ROWS, 4 * (K or 0))
-        known = None if self.snr_db is None else rows.variance / (1 + 10 ** (self.snr_db / 10))
+        known = None if self.snr_db is None else rows.variance / (1 + from_decibels(self.snr_db))
         # Rows that do not repeat leave no noise to estimate if each is a cluster: a likelihood without bound.
-        most = MOST_CLUSTERS if rows.total >= 2 * len(rows.counts) else min(MOST_CLUSTERS, len(rows.counts) - 1)
+        most = MOST_CLUSTERS if rows.mass >= 2 * len(rows.weights) else min(MOST_CLUSTERS, len(rows.weights) - 1)
         candidates = Candidates(rows.sample(max(CLIMB_ROWS, size)), known=known, only=K, most=most)
         if known is None:
             noise, tree = guess_noise(self.model, rows, self.n_layers)
@@ -154,12 +155,12 @@ class Search:
         K = self.n_clusters
         told = snr_of(rows, noise) if self.snr_db is None else float(self.snr_db)
         path, _ = flow(self.model, seen, told, exact=True, n_layers=self.n_layers)
-        tree = TokenTree(path[-1][0].numpy(), seen.counts / seen.total)
+        tree = TokenTree(path[-1][0].numpy(), seen.weights / seen.mass)
         candidates.climb(tree, noise)
         if K is None:
             candidates.refine()
         else:
-            if len(seen.counts) >= K:  # tokens that met are one atom twice; the means of their rows are not
+            if len(seen.weights) >= K:  # tokens that met are one atom twice; the means of their rows are not
                 candidates.offer(_means(seen, tree.labels(K)))
             if K not in candidates.fits:
                 candidates.split_to(K)
@@ -167,7 +168,7 @@ class Search:
 
     def _polished(self, found: SearchResult) -> SearchResult:
         """The mixture after EM over all rows."""
-        rows, few = found.frame.inward(self.rows), len(self.rows.counts) <= CLIMB_ROWS
+        rows, few = found.frame.inward(self.rows), len(self.rows.weights) <= CLIMB_ROWS
         if isinstance(found.mixture, Ellipsoids):
             fit = fit_ellipsoids(rows, found.mixture, steps=100 if few else 3, tol=1e-7)
         elif found.candidates is None:
@@ -175,7 +176,7 @@ class Search:
         else:
             fit = fit_em(
                 rows.points,
-                rows.counts,
+                rows.weights,
                 found.mixture,
                 steps=100 if few else 8,
                 tol=1e-7,
@@ -186,24 +187,24 @@ class Search:
 
 def _means(rows: Rows, labels: np.ndarray) -> SharedNoise:
     """A mixture with the means of labelled rows as centres, and the noise with which rows scatter around them."""
-    masses = np.bincount(labels, rows.counts)
-    sums = [np.bincount(labels, rows.counts * column) for column in rows.points.T]
-    centres = np.stack(sums, 1) / masses[:, None]
-    noise = rows.counts @ ((rows.points - centres[labels]) ** 2).mean(1) / rows.total
-    return SharedNoise(centres, masses / masses.sum(), float(noise))
+    weights = np.bincount(labels, rows.weights)
+    sums = [np.bincount(labels, rows.weights * column) for column in rows.points.T]
+    centers = np.stack(sums, 1) / weights[:, None]
+    noise = rows.weights @ ((rows.points - centers[labels]) ** 2).mean(1) / rows.mass
+    return SharedNoise(centers, weights / weights.sum(), float(noise))
 
 
 def _scored(fit: SharedNoise, rows: Rows) -> SharedNoise:
     """The same mixture with the log-likelihood of these rows."""
-    return replace(fit, log_likelihood=float(rows.counts @ responsibilities(rows.points, fit)[1]))
+    return replace(fit, log_likelihood=float(rows.weights @ responsibilities(rows.points, fit)[1]))
 
 
 def _at_most(fit: SharedNoise, most: int) -> SharedNoise:
     """A mixture with no more clusters than that: near ones are merged."""
     if len(fit) <= most:
         return fit
-    centres, masses = TokenTree(fit.centres, fit.masses).atoms(most)
-    return replace(fit, centres=centres, masses=masses)
+    centers, weights = TokenTree(fit.centers, fit.weights).atoms(most)
+    return replace(fit, centers=centers, weights=weights)
 
 
 def _least(fits: list[Ellipsoids], n: float) -> Ellipsoids | None:

@@ -19,32 +19,32 @@ BLOCK = 1 << 15  # rows in a block; sums run over blocks in their order, so the 
 class SharedNoise:
     r"""The density :math:`\sum_k p_k\, N(x; \mu_k, \sigma^2 I)`, and the log-likelihood of the data it fits."""
 
-    centres: np.ndarray  # (K, d)
-    masses: np.ndarray  # (K,)
+    centers: np.ndarray  # (K, d)
+    weights: np.ndarray  # (K,)
     variance: float
     log_likelihood: float = float("nan")
 
     def __len__(self) -> int:
-        return len(self.masses)
+        return len(self.weights)
 
     def ordered(self, order: np.ndarray) -> SharedNoise:
         """The same mixture, its clusters in another order."""
-        return replace(self, centres=self.centres[order], masses=self.masses[order])
+        return replace(self, centers=self.centers[order], weights=self.weights[order])
 
     @property
     def covariances(self) -> np.ndarray:
         """The noise of each cluster, (K, d, d)."""
-        K, d = self.centres.shape
+        K, d = self.centers.shape
         return np.broadcast_to(max(self.variance, 0.0) * np.eye(d), (K, d, d))
 
     @property
     def log_volumes(self) -> float:
         """Half the log-determinant of the noise, the same for all clusters."""
-        return self.centres.shape[1] / 2 * np.log(self.variance)
+        return self.centers.shape[1] / 2 * np.log(self.variance)
 
     def squared_distances(self, X: np.ndarray) -> np.ndarray:
         """Squared distances (n, K) of rows to the centres in units of the noise."""
-        gaps = (X**2).sum(1)[:, None] - 2 * X @ self.centres.T + (self.centres**2).sum(1)
+        gaps = (X**2).sum(1)[:, None] - 2 * X @ self.centers.T + (self.centers**2).sum(1)
         return np.maximum(gaps, 0) / self.variance
 
 
@@ -62,49 +62,53 @@ def fit_em(
     Rows X (n, d) count w (n,) times each. The log-likelihood returned is that of the mixture returned; the variance
     stays ``between`` two numbers, which are the same where it is known.
     """
-    centres, masses = np.ascontiguousarray(start.centres, dtype=np.float64), np.asarray(start.masses, dtype=np.float64)
+    centers, weights = (
+        np.ascontiguousarray(start.centers, dtype=np.float64),
+        np.asarray(start.weights, dtype=np.float64),
+    )
     low, high = map(float, between)
-    variance, total, last = min(max(float(start.variance), low), high), w.sum(), -np.inf
+    variance, total = min(max(float(start.variance), low), high), w.sum()
+    log_likelihood = last = -np.inf
     for step in range(steps + 1):
-        log_likelihood, responsibility_mass, sums, spread = _expectation(X, w, centres, masses, variance)
+        log_likelihood, responsibility_mass, sums, spread = expectation(X, w, centers, weights, variance)
         if step == steps or log_likelihood - last < tol * total:
             break
         last = log_likelihood
-        centres, masses, noise = _maximise(centres, responsibility_mass, sums, spread, total)
+        centers, weights, noise = _maximise(centers, responsibility_mass, sums, spread, total)
         variance = min(max(noise, low), high)
-    return SharedNoise(centres, masses, variance, log_likelihood)
+    return SharedNoise(centers, weights, variance, log_likelihood)
 
 
 @njit(nogil=True, cache=True)
-def _maximise(centres, responsibility_mass, sums, spread, total):
+def _maximise(centers, responsibility_mass, sums, spread, total):
     """Centres, masses and noise from the responsibilities; a centre without any stays."""
-    new = centres.copy()
+    new = centers.copy()
     for k in range(len(responsibility_mass)):
         if responsibility_mass[k] > 0:
             new[k] = sums[k] / responsibility_mass[k]
             spread -= (
-                responsibility_mass[k] * ((new[k] - centres[k]) ** 2).sum()
+                responsibility_mass[k] * ((new[k] - centers[k]) ** 2).sum()
             )  # around the new centre instead of the old
-    return new, responsibility_mass / total, spread / (total * centres.shape[1])
+    return new, responsibility_mass / total, spread / (total * centers.shape[1])
 
 
-def _expectation(X, w, centres, masses, variance):
+def expectation(X, w, centers, weights, variance):
     """Log-likelihood; responsibility mass, weighted sum of rows and sum of squared distances of each centre."""
     edges = range(0, len(X), BLOCK)
     if len(edges) == 1:
-        return _block(X, w, centres, masses, variance)
+        return _block(X, w, centers, weights, variance)
     with ThreadPoolExecutor() as pool:
-        parts = list(pool.map(lambda a: _block(X[a : a + BLOCK], w[a : a + BLOCK], centres, masses, variance), edges))
+        parts = list(pool.map(lambda a: _block(X[a : a + BLOCK], w[a : a + BLOCK], centers, weights, variance), edges))
     return tuple(sum(column) for column in zip(*parts, strict=True))
 
 
 @njit(nogil=True, cache=True, fastmath=FAST)
-def _block(X, w, centres, masses, variance):
+def _block(X, w, centers, weights, variance):
     """The same for rows in one block, a tile of them at a time, so that the inner loops run on vectors."""
     n, d = X.shape
-    K = len(masses)
+    K = len(weights)
     constant = -0.5 * d * np.log(2 * np.pi * variance)
-    log_masses = np.log(np.maximum(masses, 1e-300))
+    log_masses = np.log(np.maximum(weights, 1e-300))
     responsibility_mass, sums, spread, log_likelihood = np.zeros(K), np.zeros((K, d)), 0.0, 0.0
     x, counts, top, total = np.zeros((d, TILE)), np.zeros(TILE), np.empty(TILE), np.empty(TILE)
     gap, r, bits = np.empty((K, TILE)), np.empty((K, TILE)), np.empty(TILE, np.int64)
@@ -120,7 +124,7 @@ def _block(X, w, centres, masses, variance):
             gap[k] = 0.0
             for j in range(d):
                 for i in range(TILE):
-                    gap[k, i] += (x[j, i] - centres[k, j]) ** 2
+                    gap[k, i] += (x[j, i] - centers[k, j]) ** 2
             for i in range(TILE):
                 r[k, i] = log_masses[k] - 0.5 / variance * gap[k, i]
                 top[i] = max(top[i], r[k, i])
@@ -182,7 +186,7 @@ def responsibilities(X: np.ndarray, fit) -> tuple[np.ndarray, np.ndarray]:
     joint = fit.squared_distances(X)
     joint /= -2
     with np.errstate(divide="ignore"):
-        joint += np.log(fit.masses) - fit.log_volumes - X.shape[1] / 2 * np.log(2 * np.pi)
+        joint += np.log(fit.weights) - fit.log_volumes - X.shape[1] / 2 * np.log(2 * np.pi)
     top = joint.max(1, keepdims=True)
     r = np.exp(joint - top)
     total = r.sum(1, keepdims=True)
@@ -200,9 +204,9 @@ def log_evidence(fit: SharedNoise, n: float, mean: np.ndarray, variance: float) 
     the orders in which the same centres could be named. BIC keeps only :math:`-\frac D2 \log n` of all this, and so
     charges a cluster of five rows as much as one of five thousand.
     """
-    K, d = fit.centres.shape
-    p = np.maximum(fit.masses, 1e-12)
-    prior = gammaln(K) - K * d / 2 * np.log(2 * np.pi * variance) - ((fit.centres - mean) ** 2).sum() / (2 * variance)
+    K, d = fit.centers.shape
+    p = np.maximum(fit.weights, 1e-12)
+    prior = gammaln(K) - K * d / 2 * np.log(2 * np.pi * variance) - ((fit.centers - mean) ** 2).sum() / (2 * variance)
     curvature = d * (K * np.log(n / fit.variance) + np.log(p).sum()) + (K - 1) * np.log(n) - np.log(p).sum()
     return fit.log_likelihood + prior + gammaln(K + 1) + (K * d + K - 1) / 2 * np.log(2 * np.pi) - curvature / 2
 
@@ -214,12 +218,12 @@ def distinct(fit: SharedNoise, n: float) -> bool:
     Laplace's evidence counts K! orders of the clusters, which are not there when some are the same.
     """
     a, b = np.triu_indices(len(fit), 1)
-    gaps = ((fit.centres[a] - fit.centres[b]) ** 2).sum(1)
-    p = np.maximum(n * fit.masses, 1e-12)
-    return bool((gaps > fit.centres.shape[1] * fit.variance * (1 / p[a] + 1 / p[b])).all())
+    gaps = ((fit.centers[a] - fit.centers[b]) ** 2).sum(1)
+    p = np.maximum(n * fit.weights, 1e-12)
+    return bool((gaps > fit.centers.shape[1] * fit.variance * (1 / p[a] + 1 / p[b])).all())
 
 
 def bic(fit: SharedNoise, n: float) -> float:
     """Schwarz's criterion, smaller being better."""
-    K, d = fit.centres.shape
+    K, d = fit.centers.shape
     return -2 * fit.log_likelihood + (K * d + K) * np.log(n)

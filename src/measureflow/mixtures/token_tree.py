@@ -15,38 +15,33 @@ class TokenTree:
     ([0.05, 5.0], [0.667, 0.333])
     """
 
-    def __init__(self, tokens: np.ndarray, masses: np.ndarray):
-        self.tokens, self.masses = tokens, masses
-        left, right, cost = _nearest_neighbour_chain(np.ascontiguousarray(tokens), np.ascontiguousarray(masses))
+    def __init__(self, tokens: np.ndarray, weights: np.ndarray):
+        self.tokens, self.weights = tokens, weights
+        left, right, cost = _nearest_neighbour_chain(np.ascontiguousarray(tokens), np.ascontiguousarray(weights))
         order = np.argsort(cost, kind="stable")
         self.left, self.right, self.costs = left[order], right[order], cost[order]
 
     def labels(self, K: int) -> np.ndarray:
         """Which of K atoms each token belongs to."""
-        n = len(self.masses)
+        n = len(self.weights)
         return _apply(n, self.left, self.right, n - min(K, n))
 
     def atoms(self, K: int) -> tuple[np.ndarray, np.ndarray]:
         """The K atoms as means of their tokens, and their masses."""
         labels = self.labels(K)
-        masses = np.bincount(labels, self.masses)
-        sums = [np.bincount(labels, self.masses * column) for column in self.tokens.T]
-        return np.stack(sums, 1) / masses[:, None], masses
-
-    def scatter(self, most: int) -> np.ndarray:
-        """Mass times squared distance of tokens to their atoms, for K = 1, ..., most."""
-        total = np.concatenate([[0.0], np.cumsum(self.costs)])[::-1]
-        return total[:most]
+        weights = np.bincount(labels, self.weights)
+        sums = [np.bincount(labels, self.weights * column) for column in self.tokens.T]
+        return np.stack(sums, 1) / weights[:, None], weights
 
 
 @njit(cache=True, fastmath={"contract"})
-def _nearest_neighbour_chain(points, masses):
+def _nearest_neighbour_chain(points, weights):
     """Ward's merges in the order of the chain, each named by one token of either side: n^2 time, n memory.
 
     Clusters that are left stand side by side, so that the loops over them run on vectors.
     """
     n, d = points.shape
-    centres, mass, names = points.T.copy(), masses.copy(), np.arange(n)
+    centers, mass, names = points.T.copy(), weights.copy(), np.arange(n)
     left, right, costs = np.empty(n - 1, np.int64), np.empty(n - 1, np.int64), np.empty(n - 1)
     chain, length, cost = np.empty(n, np.int64), 0, np.empty(n)
     for merge in range(n - 1):
@@ -55,7 +50,7 @@ def _nearest_neighbour_chain(points, masses):
             chain[0], length = 0, 1
         while True:
             a = chain[length - 1]
-            _costs(centres, mass, a, m, cost)
+            _costs(centers, mass, a, m, cost)
             before = chain[length - 2] if length > 1 else -1
             least = np.inf
             for i in range(m):
@@ -72,9 +67,9 @@ def _nearest_neighbour_chain(points, masses):
         left[merge], right[merge], costs[merge] = names[a], names[b], least
         total = mass[a] + mass[b]
         for j in range(d):
-            centres[j, a] = (mass[a] * centres[j, a] + mass[b] * centres[j, b]) / total
+            centers[j, a] = (mass[a] * centers[j, a] + mass[b] * centers[j, b]) / total
         mass[a] = total
-        centres[:, b], mass[b], names[b] = centres[:, m - 1], mass[m - 1], names[m - 1]  # the last takes the free place
+        centers[:, b], mass[b], names[b] = centers[:, m - 1], mass[m - 1], names[m - 1]  # the last takes the free place
         for i in range(length):
             if chain[i] == m - 1:
                 chain[i] = b
@@ -82,12 +77,12 @@ def _nearest_neighbour_chain(points, masses):
 
 
 @njit(cache=True, fastmath={"contract"})
-def _costs(centres, mass, a, m, cost):
+def _costs(centers, mass, a, m, cost):
     """What merging a with each of the first m clusters costs; with itself, without bound."""
     cost[:m] = 0.0
-    for j in range(len(centres)):
+    for j in range(len(centers)):
         for i in range(m):
-            cost[i] += (centres[j, i] - centres[j, a]) ** 2
+            cost[i] += (centers[j, i] - centers[j, a]) ** 2
     for i in range(m):
         cost[i] *= mass[a] * mass[i] / (mass[a] + mass[i])
     cost[a] = np.inf

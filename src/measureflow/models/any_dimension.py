@@ -14,7 +14,7 @@ from measureflow.flows import Tokens, Trajectory, integrate
 from measureflow.measures import Empirical, checks
 from measureflow.measures.decibels import LEAST_SNR_DB, from_decibels
 from measureflow.models.flow_speed import FlowSpeed
-from measureflow.models.heads import SEEN_NEAR, SEEN_WON, HeadParameters, compete, mean_shift
+from measureflow.models.heads import SEEN_NEAR, SEEN_WON, HeadParameters, compete, mean_shift, split_heads
 from measureflow.models.sets import as_sets
 
 FEWEST, MOST = 100, 1000  # numbers of points that the flow can tell apart
@@ -171,7 +171,7 @@ class Layer(Field):
     def on_tokens(self, tokens: Tokens) -> Tokens:
         (y, f), model = tokens, self.model
         head, gates = model.read(f)
-        here, there = head.split(model.config.n_self, model.config.n_em)
+        here, there = split_heads(head, model.config.n_self, model.config.n_em)
         near, seen_near, heard_near = mean_shift(y, here, self.log_p)
         won, seen_won, heard_won = compete(self.x, y, there, self.log_p)
         offers = torch.cat([near, won], 1)  # (B, heads, n, d)

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from measureflow.attention import Attention, DotProduct, Field, Layers, Matrix, MultiHead, Softmax
 from measureflow.flows import Trajectory, integrate
 from measureflow.measures import Empirical, checks
+from measureflow.measures.decibels import from_decibels
 from measureflow.models.flow_speed import SCHEDULES, FlowSpeed
 from measureflow.models.sets import Sets, as_sets
 
@@ -128,7 +129,7 @@ class FlowTransformer(nn.Module):
         main = z @ P
         x = main + (z - main @ P.mT) @ self.outside.mT
         if self.config.rescale_output:
-            snr = 10 ** (snr_db / 10)
+            snr = from_decibels(snr_db)
             x = x * (snr / (1 + snr)).sqrt()[:, None, None]
         mean, scale = _moments(points, self.config.d)
         return mean + scale * x

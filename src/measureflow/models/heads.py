@@ -9,7 +9,7 @@ is held; clouds are centred, so few digits cancel.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from typing import NamedTuple, TypeVar
 
 import torch
 from torch import Tensor
@@ -17,22 +17,25 @@ from torch import Tensor
 from measureflow.attention.fused import softmax_means
 
 
-@dataclass(frozen=True, eq=False)
-class HeadParameters:
+class HeadParameters(NamedTuple):
     """How the tokens look around in each head: everything here is read from their features."""
 
     precision: Tensor  # (B, heads, n, 1): one over the squared width
     bias: Tensor  # (B, heads, n, 1): how attractive a token is
     messages: Tensor  # (B, heads, n, m): what it tells others
 
-    def split(self, *heads: int) -> list[HeadParameters]:
-        """The parameters of the first few heads, of the next few, and so on."""
-        parts = (t.split(heads, 1) for t in (self.precision, self.bias, self.messages))
-        return [HeadParameters(*part) for part in zip(*parts, strict=True)]
 
-    def everywhere(self, *columns: Tensor) -> list[Tensor]:
-        """The same columns (B, n, ...) in every head."""
-        return [t[:, None].expand(-1, self.precision.shape[1], -1, -1) for t in columns]
+T = TypeVar("T", bound=tuple)
+
+
+def split_heads(parameters: T, *heads: int) -> list[T]:
+    """A named tuple of what the heads read, (B, heads, ...), for the first few heads, for the next few, and so on."""
+    return [type(parameters)(*part) for part in zip(*(t.split(heads, 1) for t in parameters), strict=True)]
+
+
+def in_every_head(heads: int, *columns: Tensor) -> list[Tensor]:
+    """The same columns (B, n, ...) in every head, (B, heads, n, ...)."""
+    return [t[:, None].expand(-1, heads, -1, -1) for t in columns]
 
 
 SEEN_NEAR = 3  # numbers that `mean_shift` reports
@@ -45,7 +48,7 @@ def mean_shift(y: Tensor, head: HeadParameters, log_p: Tensor) -> tuple[Tensor, 
     .. math:: m_i = \sum_j a_{ij}\, y_j, \qquad a_{ij} \propto p_j\, e^{-|y_i - y_j|^2 / 2 b_i^2 + \beta_j}
     """
     precision, d = head.precision, y.shape[-1]
-    y, half = head.everywhere(y, y.square().sum(-1, keepdim=True) / 2)
+    y, half = in_every_head(precision.shape[1], y, y.square().sum(-1, keepdim=True) / 2)
     attended, log_density = softmax_means(
         (precision * y, precision, torch.ones_like(precision)),
         (y, -half, head.bias + log_p[:, None, :, None]),
@@ -69,8 +72,8 @@ def compete(x: Tensor, y: Tensor, head: HeadParameters, log_p: Tensor) -> tuple[
     """
     precision, d, m = head.precision, x.shape[-1], head.messages.shape[-1]
     log_p = log_p[:, None, :, None]
-    x, size = head.everywhere(x, x.square().sum(-1, keepdim=True))
-    y, half = head.everywhere(y, y.square().sum(-1, keepdim=True) / 2)
+    x, size = in_every_head(precision.shape[1], x, x.square().sum(-1, keepdim=True))
+    y, half = in_every_head(precision.shape[1], y, y.square().sum(-1, keepdim=True) / 2)
     own = head.bias - precision * half
     at, width = precision * y, -precision / 2
     told, fit = softmax_means(

@@ -4,12 +4,24 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import cast
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import one_hot
 
-from measureflow.attention import Attention, DotProduct, Matrix, MultiHead, Softmax
+from measureflow.attention import (
+    Attention,
+    DotProduct,
+    Field,
+    Layers,
+    Matrix,
+    MultiHead,
+    Normed,
+    Softmax,
+    TokenWise,
+)
+from measureflow.flows import integrate
 from measureflow.measures import checks
 
 
@@ -85,9 +97,8 @@ class InContextClusterer(nn.Module):
             )
         x = standardised(points)
         h = self.embed(x if start is None else torch.cat([x, context_rows(x, start, c["n_classes"])], -1))
-        for layer in self.layers:
-            h = layer(h)
-        return self.name(h)
+        steps = [field for layer in self.layers for field in cast(Layer, layer).steps()]
+        return self.name(integrate(Layers(*steps), h, [1.0] * len(steps))[-1])
 
     @torch.no_grad()
     def labels(self, points, start: Tensor | None = None) -> Tensor:
@@ -99,7 +110,7 @@ class InContextClusterer(nn.Module):
 
 
 class Layer(nn.Module):
-    """One attention and one fully connected sub-layer, each added to the stream."""
+    """One attention and one fully connected sub-layer, each a step of Euler's method of size one."""
 
     def __init__(self, width: int, n_heads: int, averaged: bool, layer_norm: bool, draw: Drawn):
         super().__init__()
@@ -113,10 +124,9 @@ class Layer(nn.Module):
         self.connected = nn.Sequential(draw.linear(width, 4 * width), nn.ReLU(), draw.linear(4 * width, width))
         self.norms = nn.ModuleList(nn.LayerNorm(width) if layer_norm else nn.Identity() for _ in range(2))
 
-    def forward(self, h: Tensor) -> Tensor:
-        z = self.norms[0](h)
-        h = h + self.attention.attend(z, z, None)
-        return h + self.connected(self.norms[1](h))
+    def steps(self) -> tuple[Field, Field]:
+        """The velocities of the two sub-layers."""
+        return Normed(self.attention, self.norms[0]), TokenWise(nn.Sequential(self.norms[1], self.connected))
 
 
 class Drawn:
@@ -150,7 +160,7 @@ def context_rows(x: Tensor, start: Tensor, k: int) -> Tensor:
     if k > n:
         raise ValueError(f"k={k} clusters need at least as many points, got N={n}")
     p1 = one_hot(start, k).to(x)
-    centres = p1.mT @ x / p1.sum(-2)[..., None].clamp_min(1)
-    mu = torch.cat([centres, x.new_zeros(*x.shape[:-2], n - k, d)], -2)
+    centers = p1.mT @ x / p1.sum(-2)[..., None].clamp_min(1)
+    mu = torch.cat([centers, x.new_zeros(*x.shape[:-2], n - k, d)], -2)
     p2 = torch.eye(n, d, dtype=x.dtype, device=x.device).expand_as(x)
     return torch.cat([mu, p1, p2, torch.ones_like(x[..., :1])], -1)

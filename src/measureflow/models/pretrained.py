@@ -19,7 +19,6 @@ from measureflow.models.checkpoints import load_tensors, read_json, save_tensors
 from measureflow.models.flow_transformer import FlowTransformer, FlowTransformerConfig
 from measureflow.models.in_context import InContextClusterer, InContextConfig
 
-FLOWS = ("flow-transformer", "any-dimension", "any-shape")  # kinds that `measureflow train` trains
 KINDS: dict[str, tuple[type, type, Callable[[Any], nn.Module]]] = {
     "flow-transformer": (FlowTransformer, FlowTransformerConfig, FlowTransformer),
     "any-dimension": (AnyDimensionFlow, AnyDimensionConfig, AnyDimensionFlow),

@@ -1,24 +1,30 @@
-"""One page about a clustering: a picture, and the same with words as a web page that needs nothing else."""
+"""One page about a clustering, as a web page that needs nothing else; on a phone and in the dark too."""
 
 from __future__ import annotations
 
 import base64
 import io
-import textwrap
 from html import escape
 from pathlib import Path
 
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-from measureflow.report.summary import PLAIN, SURE, Summary, count
+from measureflow.flows.pictures import colour
+from measureflow.report.dial import dial_curve
+from measureflow.report.pictures import (
+    alone,
+    draw,
+    draw_clusters,
+    draw_dial,
+    draw_flow,
+    draw_uncertainty,
+    plane,
+    share,
+)
+from measureflow.report.summary import PLAIN, Summary, brief, sentence
 
-COLOURS = ("#00798c", "#d1495b", "#edae49", "#66a182", "#5f4b8b", "#e07a3f", "#2e4057", "#b56576", "#7a9e00", "#3d8bd4")
-GREY, FAINT, INK = "#8d99ae", "#dfe3e8", "#22303c"
-MOST_POINTS = 5000  # drawn of the rows
-MOST_NAMED = 8  # clusters described one by one
+MOST_COLUMNS = 16  # of the heat map
 
 
 def save_report(summary: Summary, folder: str | Path, title: str) -> list[Path]:
@@ -27,180 +33,93 @@ def save_report(summary: Summary, folder: str | Path, title: str) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     files = [folder / name for name in ("labels.csv", "centres.csv", "report.png", "report.html")]
     summary.labelled().to_csv(files[0], index=False)
-    summary.centres().to_csv(files[1], index=False)
+    summary.centers().to_csv(files[1], index=False)
     draw(summary, title).savefig(files[2], dpi=130)
     files[3].write_text(page(summary, title), encoding="utf-8")
     return files
 
 
-def colour(k: int) -> str:
-    """The colour of cluster k."""
-    return COLOURS[k % len(COLOURS)]
-
-
-def draw(summary: Summary, title: str | None = None) -> Figure:
-    """Clusters, flow, uncertainty, and what distinguishes each cluster; without a title, the pictures alone."""
-    words = 0.0 if title is None else 0.75 + 0.3 * len(described(summary))
-    layout = ConstrainedLayoutEngine(w_pad=0.15, h_pad=0.12)
-    figure = Figure(figsize=(13, 4.6 + words + 0.6 * (title is not None)), layout=layout, facecolor="white")
-    parts = figure.subfigures(2 if words else 1, 1, squeeze=False, height_ratios=(4.6, words) if words else None)
-    top, *below = parts[:, 0]
-    left, middle, right = top.subplots(1, 3, width_ratios=(1, 1, 0.75))
-    project, names = plane(summary)
-    draw_clusters(left, summary, project)
-    draw_flow(middle, summary, project)
-    for axes in (left, middle):
-        axes.set(xlabel=names[0], ylabel=names[1], xlim=left.get_xlim(), ylim=left.get_ylim())
-        if len(summary.table.columns) == 1:
-            axes.set_yticks([])
-    draw_uncertainty(right, summary)
-    for axes in (left, middle, right):
-        axes.spines[["top", "right"]].set_visible(False)
-    if title is not None:
-        figure.suptitle(f"{title}: {summary.headline()}", fontsize=15, fontweight="bold", color=INK, x=0.01, ha="left")
-        draw_words(below[0], summary)
-    return figure
-
-
-def plane(summary: Summary):
-    """Where rows are drawn: their one or two columns, else the plane in which the clusters lie farthest apart.
-
-    Lengths are measured in units of the noise, as in discriminant analysis; where there are too few centres to make a
-    plane, the spread of the rows decides.
-    """
-    X, columns = summary.table.values[summary.labels >= 0], summary.table.columns
-    if X.shape[1] == 1:
-        spread = np.random.default_rng(0).uniform(-1, 1, 2**16)  # one column: rows are spread out upwards
-        return lambda Z: np.stack([Z[:, 0], np.resize(spread, len(Z))], 1), (columns[0], "spread out to be seen")
-    if X.shape[1] == 2:
-        return lambda Z: Z, tuple(columns)
-    mixture, mean = summary.mixture, X.mean(0)
-    scale = np.where(X.std(0) > 0, X.std(0), 1.0)
-    within = mixture.noise_covariance_ / np.outer(scale, scale)
-    values, vectors = np.linalg.eigh(within + 1e-3 * max(np.trace(within) / len(scale), 1e-6) * np.eye(len(scale)))
-    whiten = vectors / np.sqrt(values)
-    centres = (mixture.cluster_centers_ - mixture.weights_ @ mixture.cluster_centers_) / scale @ whiten
-    between = (centres * mixture.weights_[:, None]).T @ centres
-    axes = whiten @ np.linalg.eigh(between + 1e-3 * np.cov(((X - mean) / scale @ whiten).T))[1][:, :-3:-1]
-    largest = np.abs(axes).argmax(0)
-    axes = axes * np.sign(axes[largest, [0, 1]])  # the largest part of an axis points forward
-    names = tuple(f"axis {i + 1}, most of it {columns[j]}" for i, j in enumerate(largest))
-    return lambda Z: (Z - mean) / scale @ axes, names
-
-
-def draw_clusters(axes: Axes, summary: Summary, project) -> None:
-    """The rows in the colours of their clusters, faint where they are uncertain, and the centres."""
-    kept = np.flatnonzero(summary.labels >= 0)
-    kept = kept[np.linspace(0, len(kept) - 1, min(len(kept), MOST_POINTS)).astype(int)]
-    x = project(summary.table.values[kept])
-    size = float(np.clip(4000 / len(kept), 3, 22))
-    unsure = summary.probabilities[kept] < SURE
-    colours = np.array([colour(k) for k in summary.labels[kept]])
-    axes.scatter(*x[~unsure].T, s=size, c=colours[~unsure], alpha=0.6, linewidths=0)
-    axes.scatter(*x[unsure].T, s=size + 4, facecolors="white", edgecolors=colours[unsure].tolist(), linewidths=0.8)
-    for k, centre in enumerate(project(summary.mixture.cluster_centers_)[:20]):
-        axes.scatter(*centre, s=190, c=colour(k), edgecolors="white", linewidths=1.6, zorder=3)
-        axes.annotate(f"{k}", centre, color="white", ha="center", va="center", fontsize=9, fontweight="bold", zorder=4)
-    held = f"; hollow: below {SURE:.0%}" if unsure.any() else ""
-    axes.set_title(f"The clusters{held}", loc="left", fontsize=11, color=INK)
-
-
-def draw_flow(axes: Axes, summary: Summary, project) -> None:
-    """The way of each token, from its row to where the layers left it."""
-    path = np.stack([state.numpy() for state in summary.mixture.flow_])
-    path = path[:, np.linspace(0, path.shape[1] - 1, min(path.shape[1], 400)).astype(int)]
-    labels = summary.mixture.predict(path[-1])
-    tracks = np.stack([project(state) for state in path])
-    for i, k in enumerate(labels):
-        axes.plot(*tracks[:, i].T, color=colour(k), alpha=0.3, linewidth=0.8, zorder=1)
-    axes.scatter(*tracks[0].T, s=6, color=GREY, linewidths=0, zorder=2)
-    axes.scatter(*tracks[-1].T, s=16, c=[colour(k) for k in labels], edgecolors="white", linewidths=0.4, zorder=3)
-    axes.set_title(f"The flow: tokens from rows to atoms, {len(path) - 1} layers", loc="left", fontsize=11, color=INK)
-
-
-def draw_uncertainty(axes: Axes, summary: Summary) -> None:
-    """The probability of each number of clusters, and the share of uncertain rows."""
-    posterior, K = summary.mixture.n_clusters_posterior_, summary.mixture.n_clusters_
-    shown = [k for k in sorted(posterior) if abs(k - K) <= 4]
-    axes.bar(shown, [posterior[k] for k in shown], width=0.7, color=[COLOURS[0] if k == K else FAINT for k in shown])
-    for k in shown:
-        axes.annotate(
-            _share(posterior[k]), (k, posterior[k]), (0, 3), textcoords="offset points", ha="center", fontsize=9
-        )
-    axes.set(
-        xticks=shown,
-        xlim=(shown[0] - 1, shown[-1] + 1),
-        ylim=(0, 1.3),
-        yticks=(0, 0.5, 1),
-        xlabel="number of clusters",
-    )
-    asked = summary.mixture.n_clusters is not None
-    axes.set_title("K was asked for" if asked else "How probable is each K?", loc="left", fontsize=11, color=INK)
-    sure = f"{summary.uncertain:.1%} of the rows are below {SURE:.0%}\nin the cluster they were given"
-    axes.text(0.03, 0.98, sure, transform=axes.transAxes, fontsize=9, va="top", color=INK)
-
-
-def draw_words(figure, summary: Summary) -> None:
-    """What distinguishes each cluster, one line each."""
-    axes = figure.subplots()
-    axes.set(xlim=(0, 1), ylim=(0, 1))
-    axes.axis("off")
-    rows = described(summary)
-    step = 1 / (len(rows) + 2)
-    axes.text(
-        0, 1 - step / 2, "What distinguishes each cluster", fontsize=11, color=INK, va="center", fontweight="bold"
-    )
-    for i, (k, words) in enumerate(rows, 1):
-        y = 1 - (i + 0.5) * step
-        if k is not None:
-            axes.scatter(0.008, y, s=150, color=colour(k))
-            axes.text(0.008, y, f"{k}", color="white", fontsize=8, ha="center", va="center", fontweight="bold")
-        axes.text(0.024, y, textwrap.shorten(words, 170, placeholder=" ..."), fontsize=10, color=INK, va="center")
-    foot = f"columns: {', '.join(summary.table.columns)}" + (f"   |   {summary.warning}" if summary.warning else "")
-    axes.text(0, step / 2, textwrap.shorten(foot, 190, placeholder=" ..."), fontsize=8.5, color=GREY, va="center")
-
-
-def described(summary: Summary) -> list[tuple[int | None, str]]:
-    """A line for each of the largest clusters, and one for all the smaller ones together."""
-    sizes, weights = summary.sizes, summary.mixture.weights_
-    named = len(sizes) if len(sizes) <= MOST_NAMED + 1 else MOST_NAMED  # a lone last one is named too
-    share = [f"{count(int(sizes[k]), 'row')} ({_share(weights[k])})" for k in range(named)]
-    rows: list[tuple[int | None, str]] = [
-        (k, f"{share[k]}: {', '.join(summary.traits(k)) or PLAIN}") for k in range(named)
-    ]
-    if len(sizes) > named:
-        rest = sizes[named:]
-        rows.append((None, f"and {len(rest)} smaller clusters with {rest.sum():,} rows together"))
-    return rows
-
-
 def page(summary: Summary, title: str) -> str:
     """The report as one HTML file: no script, no link, the pictures inside."""
-    buffer = io.BytesIO()
-    draw(summary).savefig(buffer, format="png", dpi=130)
-    picture = base64.b64encode(buffer.getvalue()).decode()
-    warning = f'<p class="warning">{escape(summary.warning)}</p>' if summary.warning else ""
-    dropped = f" {summary.dropped:,} rows with missing values were left out." if summary.dropped else ""
     skipped = ", ".join(f"{escape(name)} ({escape(why)})" for name, why in summary.table.skipped.items())
+    notes = " ".join(escape(sentence(words)) for words in summary.table.notes())
     return PAGE.format(
         title=escape(title),
         headline=escape(summary.headline()),
         certainty=escape(summary.certainty()),
-        warning=warning,
-        picture=picture,
+        warning="".join(f'<p class="warning">{escape(words)}</p>' for words in summary.diagnosis),
+        pictures="\n".join(_figure(words, figure) for words, figure in _pictures(summary).items()),
         clusters="\n".join(_row(summary, k) for k in range(len(summary.sizes))),
+        back="<th>comes back</th>" if summary.mixture.stability_ is not None else "",
+        heat=_heat(summary),
         columns=escape(", ".join(summary.table.columns)),
         skipped=f" Skipped: {skipped}." if skipped else "",
-        dropped=dropped,
+        notes=notes and f" {notes}",
         noise=_noise(summary),
     )
 
 
+def _pictures(summary: Summary) -> dict[str, Figure]:
+    """Each picture with the words that stand for it where it cannot be seen."""
+    project, names = plane(summary)
+
+    def flat(draw_on):
+        def drawn(axes):
+            draw_on(axes, summary, project)
+            axes.set(xlabel=names[0], ylabel=names[1])
+            if len(summary.table.columns) == 1:
+                axes.set_yticks([])
+
+        return drawn
+
+    clusters = alone(flat(draw_clusters))
+    flow = alone(flat(draw_flow))
+    flow.axes[0].set(xlim=clusters.axes[0].get_xlim(), ylim=clusters.axes[0].get_ylim())
+    out = {
+        "The rows in the colours of their clusters": clusters,
+        "The flow that found them": flow,
+        "The probability of each number of clusters": alone(lambda axes: draw_uncertainty(axes, summary)),
+    }
+    curve = dial_curve(summary.table)
+    if curve:
+        out["The number of clusters over the dial"] = alone(lambda axes: draw_dial(axes, curve, summary))
+    return out
+
+
+def _figure(words: str, figure: Figure) -> str:
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=140, transparent=True)
+    return f'<img alt="{words}" src="data:image/png;base64,{base64.b64encode(buffer.getvalue()).decode()}">'
+
+
 def _row(summary: Summary, k: int) -> str:
     traits = "<br>".join(escape(trait) for trait in summary.traits(k)) or PLAIN
-    dot = f'<span class="dot" style="background:{colour(k)}">{k}</span>'
-    cells = (dot, f"{summary.sizes[k]:,}", _share(summary.mixture.weights_[k]), traits)
-    return "<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"
+    stable = summary.mixture.stability_
+    cells = [_dot(k), f"{summary.sizes[k]:,}", share(summary.shares[k])]
+    cells += [] if stable is None else [f"{stable.clusters[k]:.0%}"]
+    return "<tr>" + "".join(f"<td>{cell}</td>" for cell in [*cells, traits]) + "</tr>"
+
+
+def _dot(k: int) -> str:
+    return f'<span class="dot" style="background:{colour(k)}">{k}</span>'
+
+
+def _heat(summary: Summary) -> str:
+    """Clusters by columns: the centre, and how far it lies from the mean of all rows as a colour."""
+    z = summary.differences
+    shown = np.sort(np.argsort(-np.abs(z).max(0), kind="stable")[:MOST_COLUMNS])
+    names = [escape(summary.table.columns[j]).replace("_", "_<wbr>").replace("/", "/<wbr>") for j in shown]
+    head = "".join(f"<th>{name}</th>" for name in names)
+    centers = summary.means
+    cells = ["".join(_cell(z[k, j], centers[k, j]) for j in shown) for k in range(len(z))]
+    rows = "".join(f"<tr><td>{_dot(k)}</td>{line}</tr>" for k, line in enumerate(cells))
+    return f"<table class=heat><tr><th></th>{head}</tr>{rows}</table>"
+
+
+def _cell(z: float, centre: float) -> str:
+    strength = min(1.0, abs(z) / 2.2) * 0.75
+    tint = "0, 121, 140" if z > 0 else "209, 73, 91"
+    return f'<td style="background:rgba({tint}, {strength:.2f})" title="{z:+.1f} sd">{brief(centre)}</td>'
 
 
 def _noise(summary: Summary) -> str:
@@ -211,45 +130,58 @@ def _noise(summary: Summary) -> str:
     return f"Standard deviations within clusters: {told}.{strength}"
 
 
-def _share(p: float) -> str:
-    return f"{p:.0%}" if p >= 0.005 else "<1%"
-
-
 PAGE = """<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
 <title>{title}: {headline}</title>
 <style>
-  body {{ font: 16px/1.5 system-ui, sans-serif; color: #22303c; max-width: 1100px; margin: 2.5rem auto;
-         padding: 0 1.5rem; }}
+  :root {{ --paper: #fff; --ink: #22303c; --soft: #66727f; --line: #dfe3e8; --care: #fdf3dc; }}
+  @media (prefers-color-scheme: dark) {{
+    :root {{ --paper: #14181e; --ink: #e6eaef; --soft: #9aa5b1; --line: #2b323b; --care: #3a301a; }}
+  }}
+  * {{ box-sizing: border-box; }}
+  body {{ font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper); max-width: 1180px;
+         margin: 2.5rem auto; padding: 0 1.5rem; overflow-wrap: anywhere; }}
   h1 {{ font-size: 1.7rem; margin: 0; }}
   h2 {{ font-size: 1.1rem; margin: 2rem 0 .5rem; }}
   p {{ margin: .4rem 0; }}
-  .file, .foot {{ color: #66727f; }}
+  .file, .foot {{ color: var(--soft); }}
   .foot {{ font-size: .9rem; margin-top: 2rem; }}
-  .warning {{ background: #fdf3dc; border-left: 4px solid #edae49; padding: .5rem .8rem; }}
-  img {{ width: 100%; margin-top: 1rem; }}
+  .warning {{ background: var(--care); border-left: 4px solid #edae49; padding: .5rem .8rem; }}
+  .pictures {{ display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 400px), 1fr)); gap: 1rem; }}
+  .pictures img {{ width: 100%; }}
+  .scroll {{ overflow-x: auto; }}
   table {{ border-collapse: collapse; width: 100%; }}
-  th {{ text-align: left; font-weight: 600; }}
-  th, td {{ padding: .45rem .8rem .45rem 0; border-bottom: 1px solid #dfe3e8; vertical-align: top; }}
+  th {{ text-align: left; font-weight: 600; overflow-wrap: normal; }}
+  th, td {{ padding: .45rem .8rem .45rem 0; border-bottom: 1px solid var(--line); vertical-align: top; }}
+  .words td:not(:last-child) {{ white-space: nowrap; }}
+  .heat {{ width: auto; font-size: .9rem; }}
+  .heat th {{ overflow-wrap: normal; font-size: .85rem; vertical-align: bottom; }}
+  .heat td {{ padding: .35rem .55rem; text-align: right; border: 2px solid var(--paper); white-space: nowrap; }}
   .dot {{ display: inline-block; min-width: 1.6em; line-height: 1.6em; border-radius: .8em; color: #fff;
-         text-align: center; font-weight: 700; font-size: .85rem; }}
+         text-align: center; font-weight: 700; font-size: .85rem; padding: 0 .3em; }}
+  @media (max-width: 560px) {{ body {{ margin: 1.2rem auto; padding: 0 1rem; }} h1 {{ font-size: 1.4rem; }}
+    th, td {{ padding-right: .5rem; font-size: .92rem; }} }}
   @media print {{ body {{ margin: 0; }} }}
 </style>
 <p class="file">{title}</p>
 <h1>{headline}</h1>
 <p>{certainty}.</p>
 {warning}
-<img alt="Clusters, the flow that found them, and the probability of each number of clusters"
-     src="data:image/png;base64,{picture}">
+<div class="pictures">
+{pictures}
+</div>
 <h2>What distinguishes each cluster</h2>
-<table>
-<tr><th>cluster</th><th>rows</th><th>weight</th><th>differs most from all rows in</th></tr>
+<table class="words">
+<tr><th>cluster</th><th>rows</th><th>share</th>{back}<th>differs most from all rows in</th></tr>
 {clusters}
 </table>
-<p class="foot">Columns used: {columns}.{skipped}{dropped} {noise}
-In brackets: its centre, and how many standard deviations of all rows (sd) it lies from their mean.
-Every row with its cluster is in labels.csv, every centre in centres.csv.</p>
+<h2>Centres, column by column</h2>
+<div class="scroll">{heat}</div>
+<p class="foot">Columns used: {columns}.{skipped}{notes} {noise}
+In brackets: its centre, and how many standard deviations of all rows (sd) it lies from their mean; the colour of a cell
+says the same. Every row with its cluster is in labels.csv, every centre in centres.csv.</p>
 </html>
 """

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
 from measureflow.estimators.flow_mixture import FlowMixture
+from measureflow.mixtures.misfit import UnfamiliarDataWarning
+from measureflow.report.continuum import pieces
 from measureflow.tables.read import Table
 
 SURE = 0.9  # a row whose most probable cluster is less probable than this is called uncertain
 NOTABLE = 0.25  # standard deviations from the mean of all rows that are worth a word
 MOST_TRAITS = 3
+MOST_LISTED = 8  # clusters named in one sentence
 
 
 @dataclass(frozen=True)
@@ -23,15 +27,36 @@ class Summary:
     mixture: FlowMixture
     labels: np.ndarray  # (n,), -1 for rows that were left out
     probabilities: np.ndarray  # (n,) of the cluster each row was given; NaN for rows that were left out
-    warning: str | None = None
+    rivals: np.ndarray  # (n,) the next most probable cluster; -1 where there is none
+    outliers: np.ndarray  # (n,) whether a row that was not left out belongs to no cluster
+    pieces: list[list[int]]  # clusters that meet without a gap
 
     @classmethod
-    def of(cls, table: Table, mixture: FlowMixture, warning: str | None = None) -> Summary:
+    def fit(cls, table: Table, **options) -> Summary:
+        """The clusters of a table, found by a `FlowMixture` with these options."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UnfamiliarDataWarning)  # the same sentences are in diagnosis_
+            return cls.of(table, FlowMixture(**options).fit(table.numbers))
+
+    @classmethod
+    def of(cls, table: Table, mixture: FlowMixture) -> Summary:
         """The summary of a mixture fitted to the table."""
-        kept = mixture.labels_ >= 0
-        probabilities = np.full(len(kept), np.nan)
-        probabilities[kept] = mixture.predict_proba(table.values[kept]).max(1)
-        return cls(table, mixture, mixture.labels_, probabilities, warning)
+        kept = table.complete
+        posterior = mixture.predict_proba(_as_fitted(mixture, table.values[kept]))
+        at, labels = np.arange(len(posterior)), posterior.argmax(1)
+        probabilities, rivals = np.full(len(kept), np.nan), np.full(len(kept), -1)
+        probabilities[kept] = posterior[at, labels]
+        if mixture.n_clusters_ > 1:
+            posterior[at, labels] = -1.0
+            rivals[kept] = posterior.argmax(1)
+        outliers = mixture.outliers_ & kept
+        together = pieces(table.values, np.where(outliers, -1, mixture.labels_))
+        return cls(table, mixture, mixture.labels_, probabilities, rivals, outliers, together)
+
+    @property
+    def diagnosis(self) -> list[str]:
+        """What is unusual about the rows, in sentences."""
+        return [sentence(words) for words in self.mixture.diagnosis_] + [_without_gap(group) for group in self.pieces]
 
     @property
     def sizes(self) -> np.ndarray:
@@ -39,14 +64,19 @@ class Summary:
         return np.bincount(self.labels[self.labels >= 0], minlength=self.mixture.n_clusters_)
 
     @property
+    def shares(self) -> np.ndarray:
+        """Each cluster's share of the rows that were not left out."""
+        return self.sizes / max(1, self.sizes.sum())
+
+    @property
     def dropped(self) -> int:
         """Rows left out because a value was missing."""
-        return int((self.labels < 0).sum())
+        return int((~self.table.complete).sum())
 
     @property
     def uncertain(self) -> float:
         """The share of rows whose cluster is less than 90 % probable."""
-        return float(np.mean(self.probabilities[self.labels >= 0] < SURE))
+        return float(np.mean(self.probabilities[self.table.complete] < SURE))
 
     @property
     def differences(self) -> np.ndarray:
@@ -55,11 +85,28 @@ class Summary:
         spread = X.std(0)
         return (self.mixture.cluster_centers_ - X.mean(0)) / np.where(spread > 0, spread, 1.0)
 
+    @property
+    def means(self) -> np.ndarray:
+        """Centres as they are shown, (K, d): what is nothing beside the spread of its column is zero."""
+        centers, spread = self.mixture.cluster_centers_, self.table.values[self.labels >= 0].std(0)
+        return np.where(np.abs(centers) < 1e-9 * spread, 0.0, centers)
+
     def traits(self, k: int) -> list[str]:
         """The columns in which cluster k differs most from all rows, in words."""
-        z, centre = self.differences[k], self.mixture.cluster_centers_[k]
+        z, centre = self.differences[k], self.means[k]
         most = [j for j in np.argsort(-np.abs(z), kind="stable")[:MOST_TRAITS] if abs(z[j]) >= NOTABLE]
-        return [f"{_degree(z[j])} {self.table.columns[j]} ({_number(centre[j])}, {z[j]:+.1f} sd)" for j in most]
+        return [f"{_degree(z[j])} {self.table.columns[j]} ({brief(centre[j])}, {z[j]:+.1f} sd)" for j in most]
+
+    def predict(self, X: np.ndarray) -> np.ndarray:
+        """The clusters of other rows (n, d) of the same columns."""
+        return self.mixture.predict(_as_fitted(self.mixture, X))
+
+    def typical(self, k: int, most: int = 3) -> list[int]:
+        """The rows of cluster k nearest its centre, by number."""
+        X, rows = self.table.values, np.flatnonzero(self.labels == k)
+        spread = X[self.labels >= 0].std(0)
+        away = (((X[rows] - self.mixture.cluster_centers_[k]) / np.where(spread > 0, spread, 1.0)) ** 2).sum(1)
+        return rows[np.argsort(away, kind="stable")[:most]].tolist()
 
     def headline(self) -> str:
         """The answer in one sentence."""
@@ -67,29 +114,46 @@ class Summary:
         return f"{count(K, 'cluster')} in {count(n, 'row')} of {count(len(self.table.columns), 'column')}"
 
     def certainty(self) -> str:
-        """How sure it is, in one sentence."""
-        K, share = self.mixture.n_clusters_, self.mixture.n_clusters_posterior_.get(self.mixture.n_clusters_, 1.0)
-        told = (
-            f"K = {K} was asked for" if self.mixture.n_clusters is not None else f"K = {K} has probability {share:.2f}"
-        )
-        return f"{told}; {self.uncertain:.1%} of the rows belong to their cluster with probability below {SURE:g}"
+        """How sure it is, in sentences."""
+        m, outliers = self.mixture, int(self.outliers.sum())
+        K, share = m.n_clusters_, m.n_clusters_posterior_.get(m.n_clusters_, 0.0)
+        gaussian = "If the clusters are Gaussian, " if np.isnan(m.expected_index_) else ""
+        found = f"{gaussian}K = {K} has probability {share:.2f}"
+        words = [f"K = {K} was asked for" if m.n_clusters is not None else found]
+        if np.isfinite(m.expected_index_) and K > 1:
+            words.append(f"an adjusted Rand index of {m.expected_index_:.2f} with the true clusters is expected")
+        words.append(f"{self.uncertain:.1%} of the rows belong to their cluster with probability below {SURE:g}")
+        told = ["; ".join(words)]
+        if m.stability_ is not None:
+            again = m.stability_.n_clusters.get(K, 0.0)
+            told.append(f"Fitted again to parts of the rows, K = {K} came back {again:.0%} of the time")
+        if outliers:
+            told.append(f"{count(outliers, 'row')} {'belongs' if outliers == 1 else 'belong'} to no cluster")
+        return ". ".join(told)
 
     def lines(self) -> list[str]:
         """One line for each cluster."""
         width = len(str(self.sizes.max()))
         return [
-            f"cluster {k}: {size:{width}d} rows ({self.mixture.weights_[k]:.0%}): {', '.join(self.traits(k)) or PLAIN}"
+            f"cluster {k}: {size:{width}d} rows ({self.shares[k]:.0%}){self._back(k)}: "
+            f"{', '.join(self.traits(k)) or PLAIN}"
             for k, size in enumerate(self.sizes)
         ]
+
+    def _back(self, k: int) -> str:
+        stable = self.mixture.stability_
+        return "" if stable is None else f", came back {stable.clusters[k]:.0%}"
 
     def labelled(self) -> pd.DataFrame:
         """The rows as they were read, each with its cluster and the probability of it."""
         frame = self.table.frame.copy()
         frame[_fresh("cluster", frame)] = self.labels
         frame[_fresh("probability", frame)] = np.round(self.probabilities, 6)
+        if self.outliers.any():
+            frame[_fresh("outlier", frame)] = self.outliers
         return frame
 
-    def centres(self) -> pd.DataFrame:
+    def centers(self) -> pd.DataFrame:
         """One row for each cluster: how many rows, their share, the centre."""
         frame = pd.DataFrame(self.mixture.cluster_centers_, columns=self.table.columns)
         for place, (name, values) in enumerate(
@@ -108,7 +172,10 @@ class Summary:
             "skipped": self.table.skipped,
             "n_clusters": m.n_clusters_,
             "n_clusters_posterior": {str(K): float(p) for K, p in m.n_clusters_posterior_.items()},
+            "expected_index": float(m.expected_index_) if np.isfinite(m.expected_index_) else None,
+            "stability": None if m.stability_ is None else _stability(m.stability_),
             "share_uncertain": self.uncertain,
+            "n_outliers": int(self.outliers.sum()),
             "snr_db": float(m.snr_db_) if np.isfinite(m.snr_db_) else None,
             "noise_variance": float(m.noise_variance_),
             "clusters": [
@@ -121,8 +188,23 @@ class Summary:
                 }
                 for k in range(m.n_clusters_)
             ],
-            "warning": self.warning,
+            "diagnosis": self.diagnosis,
+            "notes": self.table.notes(),
         }
+
+
+def _without_gap(group: list[int]) -> str:
+    """What to say of clusters that meet without a gap."""
+    some = [str(k) for k in group[:MOST_LISTED]]
+    more = [f"{len(group) - MOST_LISTED} more"] if len(group) > MOST_LISTED else []
+    *first, last = some + more
+    return f"Clusters {', '.join(first)} and {last} meet without a gap: they may be pieces of one shape, not groups."
+
+
+def _stability(stable) -> dict:
+    """A `Stability`, ready for JSON."""
+    shares = {str(K): share for K, share in stable.n_clusters.items()}
+    return {"n_clusters": shares, "clusters": stable.clusters.tolist(), "similarity": stable.similarity.tolist()}
 
 
 PLAIN = "near the mean of all rows in every column"
@@ -133,8 +215,25 @@ def _degree(z: float) -> str:
     return f"very {word}" if abs(z) > 1.5 else word
 
 
-def _number(x: float) -> str:
+def brief(x: float) -> str:
+    """A number in few figures."""
     return f"{x:.3g}" if abs(x) < 1000 else f"{x:.0f}" if abs(x) < 1e6 else f"{x:.2e}"
+
+
+def _as_fitted(mixture: FlowMixture, X: np.ndarray) -> np.ndarray | pd.DataFrame:
+    """Rows with the names of the columns if the mixture was fitted with names."""
+    names = getattr(mixture, "feature_names_in_", None)
+    return X if names is None else pd.DataFrame(X, columns=names)
+
+
+def sentence(words: str) -> str:
+    """The words with a capital at the start and a stop at the end, if they have none.
+
+    >>> sentence("leave it out?"), sentence("the rows are few")
+    ('Leave it out?', 'The rows are few.')
+    """
+    words = words.strip()
+    return words[:1].upper() + words[1:] + ("" if words.endswith((".", "?", "!")) else ".")
 
 
 def count(n: int, thing: str) -> str:

@@ -45,7 +45,8 @@ def _em(x, atoms, variance, tol):
     """Atoms, masses, variance and log-likelihood where EM from the given atoms comes to rest; 500 steps at most."""
     n, d = x.shape
     K = len(atoms)
-    masses, r, last, squares = np.full(K, 1 / K), np.empty(K), -np.inf, (x**2).sum()
+    masses, r, squares = np.full(K, 1 / K), np.empty(K), (x**2).sum()
+    score = last = -np.inf
     for _ in range(500):
         won, moved, total = np.zeros(K), np.zeros((K, d)), 0.0
         log_masses = np.log(masses)
@@ -79,9 +80,19 @@ def _em(x, atoms, variance, tol):
     return atoms, masses, variance, score * n
 
 
-def em_with_bic(points: np.ndarray, seed: int, *, most: int = 12, starts: int = 20) -> Found:
-    """Shared-variance EM for every K from 1 to ``most``, the K with the least BIC taken."""
+def em_with_bic(
+    points: np.ndarray, seed: int, *, most: int = 12, starts: int = 20, patience: int | None = None
+) -> Found:
+    """Shared-variance EM for every K from 1 to ``most``, the K with the least BIC taken.
+
+    With ``patience`` the search ends after so many K in a row that are no better than the best.
+    """
     n, d = points.shape
-    fits = [shared_variance_em(points, K, seed, starts=1 if K == 1 else starts) for K in range(1, min(most, n) + 1)]
-    bic = [-2 * fit.log_likelihood + (K * d + K - 1 + 1) * np.log(n) for K, fit in enumerate(fits, start=1)]
-    return fits[int(np.argmin(bic))]
+    best, least, worse = Found(points[:1], np.ones(1)), np.inf, 0
+    for K in range(1, min(most, n) + 1):
+        fit = shared_variance_em(points, K, seed, starts=1 if K == 1 else starts)
+        bic = -2 * fit.log_likelihood + (K * d + K - 1 + 1) * np.log(n)
+        best, least, worse = (fit, bic, 0) if bic < least else (best, least, worse + 1)
+        if worse == patience:
+            break
+    return best

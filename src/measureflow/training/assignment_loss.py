@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import torch
 from scipy.optimize import linear_sum_assignment
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn.functional import one_hot
+
+from measureflow.measures.he_mixtures import LabelledSets
+
+Start = Callable[[Tensor, int], Tensor]  # points (B, N, d), k -> first labels (B, N)
 
 
 def pair_costs(logits: Tensor, labels: Tensor) -> Tensor:
@@ -43,3 +49,9 @@ def assignment_cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
     costs = pair_costs(logits, labels)
     names = best_names(costs)
     return costs.gather(-1, names[..., None]).sum((-2, -1))
+
+
+def naming_loss(model: nn.Module, sets: LabelledSets, start: Start | None = None) -> Tensor:
+    """The mean of this over sets that a model names the clusters of; ``start`` makes first labels if it wants them."""
+    first = None if start is None else start(sets.points, sets.centers.shape[1])
+    return assignment_cross_entropy(model(sets.points, first), sets.labels).mean()

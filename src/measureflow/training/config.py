@@ -70,7 +70,7 @@ class TrainingConfig:
 
     def __post_init__(self):
         if self.objective is None:
-            usual = {"flow-transformer": "mixing-measure", "any-dimension": "mixing-measure", "any-shape": "together"}
+            usual = {"any-shape": "together", "in-context": "named-clusters"}
             object.__setattr__(self, "objective", OBJECTIVES[usual.get(self.kind, "mixing-measure")]())
 
     @property

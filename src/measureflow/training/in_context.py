@@ -1,4 +1,4 @@
-"""How the in-context clusterer is trained: recipes as plain data, and the loop that follows one."""
+"""The in-context clusterer trained in memory, in a minute: recipes as plain data, and the loop that follows one."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import torch
-from torch import Tensor, nn
+from torch.optim.lr_scheduler import LambdaLR
 
 from measureflow.measures.he_mixtures import HeMixtures
 from measureflow.models.in_context import InContextClusterer
-from measureflow.training.assignment_loss import assignment_cross_entropy
-
-Start = Callable[[Tensor, int], Tensor]  # points (B, N, d), k -> first labels (B, N)
+from measureflow.training.assignment_loss import Start, naming_loss
+from measureflow.training.descent import Descent
 
 
 @dataclass(frozen=True)
@@ -65,18 +64,13 @@ def train(
         mixtures = replace(mixtures, n_per_class=min(recipe.n_per_class, mixtures.n_per_class))
     if (mixtures.n_classes, mixtures.dimension) != (model.config["n_classes"], model.config["dimension"]):
         raise ValueError("mixtures and model must agree on the number of classes and the dimension")
-    optimiser = torch.optim.Adam(model.parameters(), lr=recipe.learning_rate)
+    optimiser = torch.optim.Adam(model.parameters(), lr=1.0)
+    descent = Descent(model.parameters(), optimiser, LambdaLR(optimiser, recipe.step_size), recipe.clip)
     losses = []
     for step in range(recipe.n_steps):
-        for group in optimiser.param_groups:
-            group["lr"] = recipe.step_size(step)
-        points, labels, _, _ = mixtures.sample(recipe.batch, generator)
-        first = None if start is None else start(points, mixtures.n_classes)
-        loss = assignment_cross_entropy(model(points, first), labels).mean()
-        optimiser.zero_grad()
-        loss.backward()
-        nn.utils.clip_grad_norm_(model.parameters(), recipe.clip)
-        optimiser.step()
+        batch = mixtures.sample(recipe.batch, generator)
+        loss = naming_loss(model, batch, start)
+        descent.step(step, loss)
         losses.append(loss.item())
         if progress is not None:
             progress(step + 1, losses[-1])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import math
 import os
 import signal
 import time
@@ -17,8 +16,9 @@ from torch.optim.lr_scheduler import LambdaLR
 from torch.utils.data import DataLoader, Dataset
 
 from measureflow.models.checkpoints import load_tensors, save_tensors, write_atomically
-from measureflow.models.pretrained import FLOWS, build, save_model, warm_start
+from measureflow.models.pretrained import KINDS, build, save_model, warm_start
 from measureflow.training.config import TrainingConfig, seeded
+from measureflow.training.descent import Descent
 
 STEP_FACTS = ("step", "n", "rate", "loss", "gradient", "seconds")  # what the log says of each step
 
@@ -31,8 +31,8 @@ class Training:
     """
 
     def __init__(self, config: TrainingConfig, folder: str | Path, *, resume: bool = False, devices: int | None = None):
-        if config.kind not in FLOWS:
-            raise ValueError(f"kind must be one of {', '.join(FLOWS)}, got {config.kind!r}")
+        if config.kind not in KINDS:
+            raise ValueError(f"kind must be one of {', '.join(KINDS)}, got {config.kind!r}")
         self.config, self.folder = config, Path(folder)
         self.checkpoint, self.log = self.folder / "checkpoint.safetensors", self.folder / "log.csv"
         if self.checkpoint.exists() and not resume:
@@ -49,8 +49,9 @@ class Training:
         if self.checkpoint.exists():
             self._load()
         first = self.done
-        self.rates = LambdaLR(self.optimiser, lambda step: config.rate_at(first + step))
+        rates = LambdaLR(self.optimiser, lambda step: config.rate_at(first + step))
         self.worker, self.optimiser = self.fabric.setup(self.model, self.optimiser)
+        self.descent = Descent(self.model.parameters(), self.optimiser, rates, config.clip, self.fabric.backward)
         if config.aim.method != "forward":
             self.worker.mark_forward_method(config.aim.method)
 
@@ -83,21 +84,12 @@ class Training:
 
     def _step(self, step: int, batch: Any) -> dict:
         started = time.monotonic()
-        rate = self.rates.get_last_lr()[0]
         part = slice(self.fabric.global_rank, None, self.fabric.world_size)  # together the processes see what one would
         loss = self.config.aim.loss(self.worker, batch, part, seeded(self.config.seed, "told", step))
-        self.optimiser.zero_grad()
-        self.fabric.backward(loss)
-        norm = nn.utils.clip_grad_norm_(self.model.parameters(), self.config.clip)
-        if not math.isfinite(norm):
-            raise RuntimeError(
-                f"the gradient is not finite at step {step}: lower the rate; the last checkpoint is whole"
-            )
-        self.optimiser.step()
-        self.rates.step()
+        rate, gradient = self.descent.step(step, loss)
         self._update_average(step)
         seconds = time.monotonic() - started
-        facts = (step, batch.points.shape[1], rate, loss.item(), norm.item(), seconds)
+        facts = (step, batch.points.shape[1], rate, loss.item(), gradient, seconds)
         return dict(zip(STEP_FACTS, facts, strict=True))
 
     @torch.no_grad()

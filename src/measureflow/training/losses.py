@@ -48,7 +48,7 @@ def guessed_snr_loss(tokens: Tensor, noise: Tensor, assumed_snr_db: Tensor, mixt
 
 
 def together_loss(said: Together, sets: LabelledSets) -> Tensor:
-    """What a model that says who belongs with whom learns from: pairs, and a little of noise and number of clusters.
+    """What a model that says who belongs with whom learns from: pairs, then noise and number of clusters.
 
     Cross entropy over the pairs of each set, rows that belong to nothing left out; each set counts alike.
     """
@@ -59,4 +59,4 @@ def together_loss(said: Together, sets: LabelledSets) -> Tensor:
     between = (entropy.sum((1, 2)) / pairs.sum((1, 2)).clamp_min(1)).mean()
     noise = binary_cross_entropy_with_logits(said.noise, (~member).to(said.noise))
     count = cross_entropy(said.n_clusters, sets.n_clusters.clamp(1, said.n_clusters.shape[-1]) - 1)
-    return between + 0.1 * noise + 0.03 * count
+    return between + 0.1 * noise + 0.1 * count

@@ -15,9 +15,12 @@ import torch
 from torch import Tensor, nn
 
 from measureflow.measures.decibels import LEAST_SNR_DB
+from measureflow.measures.he_mixtures import HeMixtures
+from measureflow.measures.he_mixtures import LabelledSets as NamedSets
 from measureflow.measures.partitions import PairTree, best_cut
 from measureflow.measures.priors import Between, MixturePrior, Mixtures, WholeBetween, paper_test_prior
 from measureflow.measures.shapes import LabelledSets, ShapePrior
+from measureflow.training.assignment_loss import naming_loss
 from measureflow.training.losses import guessed_snr_loss, mixing_w2, snr_scaled_w2, together_loss
 
 if TYPE_CHECKING:
@@ -110,10 +113,40 @@ class WhoBelongsTogether:
         return evaluate_together(model, sets, n)
 
 
+@dataclass(frozen=True)
+class NamedClusters:
+    """The cluster of every point, whatever the clusters are called [He 2025, 4]."""
+
+    n_classes: int = 4
+    dimension: int = 10
+    minimum_distance: float = 30.0
+    variance: list[float] = field(default_factory=lambda: [10.0, 40.0])
+    method = "forward"
+
+    def mixtures(self, n: int) -> HeMixtures:
+        """Sets of n points, as many in each class."""
+        low, high = self.variance
+        return HeMixtures(self.n_classes, self.dimension, n // self.n_classes, self.minimum_distance, (low, high))
+
+    def batch(self, stage: Stage, generator: torch.Generator) -> NamedSets:
+        sets, n = stage.size(generator)
+        return self.mixtures(n).sample(sets, generator)
+
+    def loss(self, model: nn.Module, batch: NamedSets, part: slice, generator: torch.Generator) -> Tensor:
+        return naming_loss(model, NamedSets(*(tensor[part] for tensor in batch)))
+
+    @torch.no_grad()
+    def evaluate(self, model: nn.Module, sets: int, n: int) -> dict[str, float]:
+        from measureflow.training.config import seeded
+
+        return {"naming": naming_loss(model, self.mixtures(n).sample(sets, seeded(1, "test", n))).item()}
+
+
 OBJECTIVES: dict[str, type] = {
     "mixing-measure": MixingMeasure,
     "mixing-measure-and-noise": MixingMeasureAndNoise,
     "together": WhoBelongsTogether,
+    "named-clusters": NamedClusters,
 }
 
 

@@ -1,84 +1,122 @@
-/** From a table to what the model sees and what the picture shows. */
-import { mean, points, principalAxes, rowsOf, sample, standardised, type Points } from "../numbers";
-import { complete, type Table } from "../table";
+/** From a table to the rows that are drawn, the rows that flow, and the axes they are drawn along. */
+import type { Frame } from "../canvas";
+import { mean, points, principalAxes, rowsOf, sample, type Points } from "../numbers";
+import type { Table } from "../table/table";
 
-export const SAMPLE = 1500; // tokens the browser flows; more rows are represented by a sample
+export const DRAWN = 4000; // rows the picture shows at most
+export const FLOWING = 1500; // tokens the browser flows at most
 
-export interface Choice {
-  columns: number[];
-  scaled: boolean;
-  axes: [string, string]; // "p0", "p1" for principal axes, "c0", "c1" for the chosen columns
-  dimension: number | null; // that the model takes, null if any
-}
-
-export interface Prepared {
+export interface Data {
+  columns: number[]; // of the table
+  names: string[];
   rows: Uint32Array; // of the table that are complete
-  all: Points; // every complete row as the model sees it
-  chosen: Uint32Array; // those of them that flow
-  input: Points; // the rows that flow
-  names: [string, string];
-  /** Where points of the model's space are drawn: x, y alternating. */
-  shown: (x: ArrayLike<number>, n: number, offset?: number) => Float64Array;
+  drawn: Uint32Array; // those of them that are drawn
+  values: Points; // of the rows that are drawn, in their own units
+  centre: Float64Array;
+  scale: Float64Array;
 }
 
-/** The axes on offer for some columns, as value and words. */
-export function axisChoices(table: Table, columns: number[]): [string, string][] {
-  const named = columns.map((c, j): [string, string] => [`c${j}`, table.numeric[c].name]);
-  const principal = columns.length > 2 ? columns.slice(0, 3).map((_, j): [string, string] => [`p${j}`, `principal axis ${j + 1}`]) : [];
-  return [...principal, ...named];
+export function prepare(table: Table, columns: number[]): Data {
+  const chosen = columns.map((j) => table.columns[j].values!);
+  const rows = Uint32Array.from({ length: table.rows }, (_, i) => i).filter((i) => chosen.every((values) => Number.isFinite(values[i])));
+  if (!rows.length) throw new Error("No row has a number in each of the chosen columns.");
+  const drawn = sample(rows.length, DRAWN, 7).map((at) => rows[at]);
+  const values = points(drawn.length, columns.length);
+  drawn.forEach((row, i) => chosen.forEach((column, j) => (values.x[i * values.d + j] = column[row])));
+  const centre = mean(values);
+  const scale = new Float64Array(values.d);
+  for (let j = 0; j < values.d; j++) {
+    let v = 0;
+    for (let i = 0; i < values.n; i++) v += (values.x[i * values.d + j] - centre[j]) ** 2 / values.n;
+    scale[j] = Math.sqrt(v) || 1;
+  }
+  return { columns, names: columns.map((j) => table.columns[j].name), rows, drawn, values, centre, scale };
 }
 
-export function prepare(table: Table, choice: Choice): Prepared {
-  const { points: raw, rows } = complete(table, choice.columns);
-  if (rows.length < 3) throw new Error("Fewer than three rows have a number in every chosen column.");
-  const Z = choice.scaled ? standardised(raw) : raw;
-  const centre = mean(raw);
-  const spread = scales(raw, Z, centre);
-  const axes = principalAxes(Z);
-  const options = new Map(axisChoices(table, choice.columns));
-  const pick = choice.axes.map((name) => axisOf(name, choice.columns.length, axes));
-  const back = (name: string, v: number) => {
-    const j = +name.slice(1);
-    return choice.scaled && name[0] === "c" ? v * spread[j] + centre[j] : v;
-  };
-  const flat = choice.dimension === 2;
-  const all = flat ? onto(Z, pick) : Z;
-  const chosen = sample(all.n, SAMPLE, 7);
-  const shown = (x: ArrayLike<number>, n: number, offset = 0) => {
-    const out = new Float64Array(2 * n);
-    for (let i = 0; i < n; i++)
-      for (let a = 0; a < 2; a++) {
-        let v = 0;
-        if (flat) v = x[offset + 2 * i + a];
-        else for (let j = 0; j < Z.d; j++) v += pick[a][j] * x[offset + i * Z.d + j];
-        out[2 * i + a] = choice.axes[a] ? back(choice.axes[a], v) : 0;
-      }
-    return out;
-  };
-  const names = choice.axes.map((name) => options.get(name) ?? "") as [string, string];
-  return { rows, all, chosen, input: rowsOf(all, chosen), names, shown };
+/** The rows that flow in the browser, every column to mean 0 and variance 1. */
+export function tokens(data: Data): { input: Points; rows: Uint32Array } {
+  const which = sample(data.values.n, FLOWING, 7);
+  return { input: standardised(data, rowsOf(data.values, which)), rows: which.map((i) => data.drawn[i]) };
 }
 
-function axisOf(name: string, d: number, principal: number[][]): number[] {
-  if (!name) return new Array<number>(d).fill(0);
-  const j = +name.slice(1);
-  return name[0] === "p" ? principal[j] : Array.from({ length: d }, (_, i) => +(i === j));
-}
-
-function onto(p: Points, pick: number[][]): Points {
-  const out = points(p.n, 2);
-  for (let i = 0; i < p.n; i++)
-    for (let a = 0; a < 2; a++) for (let j = 0; j < p.d; j++) out.x[2 * i + a] += pick[a][j] * p.x[i * p.d + j];
+export function standardised(data: Data, p: Points): Points {
+  const out = points(p.n, p.d);
+  for (let i = 0; i < p.n; i++) for (let j = 0; j < p.d; j++) out.x[i * p.d + j] = (p.x[i * p.d + j] - data.centre[j]) / data.scale[j];
   return out;
 }
 
-/** What one unit of a standardised column is in the column's own units. */
-function scales(raw: Points, Z: Points, centre: Float64Array): Float64Array {
-  return Float64Array.from({ length: raw.d }, (_, j) => {
-    for (let i = 0; i < raw.n; i++) {
-      const z = Z.x[i * raw.d + j];
-      if (Math.abs(z) > 1e-9) return (raw.x[i * raw.d + j] - centre[j]) / z;
+/** The axes on offer: names of columns and, where there are more than two, principal axes. */
+export function axisNames(names: string[]): string[] {
+  return names.length > 2 ? ["principal 1", "principal 2", "principal 3", ...names] : names;
+}
+
+export interface Plane {
+  names: [string, string];
+  flat: boolean; // one column only: upward is not a quantity
+  /** Where n points of the data's own units, from `offset` on, are drawn: x, y alternating. */
+  project: (x: ArrayLike<number>, n: number, offset?: number) => Float64Array;
+}
+
+export function plane(data: Data, axes: [string, string]): Plane {
+  const d = data.names.length;
+  const offered = axisNames(data.names);
+  const [across, up] = axes.map((name, i) => (offered.includes(name) ? name : (offered[i] ?? "")));
+  const few = rowsOf(data.values, sample(data.values.n, 800, 5));
+  const principal = [across, up].some((name) => /^principal \d$/.test(name) && !data.names.includes(name)) ? principalAxes(standardised(data, few)) : [];
+  const along = (name: string): ((x: ArrayLike<number>, at: number) => number) => {
+    const j = data.names.indexOf(name);
+    if (j >= 0) return (x, at) => x[at + j];
+    const axis = principal[+name.slice(-1) - 1];
+    return (x, at) => {
+      let sum = 0;
+      for (let c = 0; c < d; c++) sum += (axis[c] * (x[at + c] - data.centre[c])) / data.scale[c];
+      return sum;
+    };
+  };
+  const flat = d === 1;
+  const [X, Y] = [along(across), flat ? null : along(up)];
+  const project = (x: ArrayLike<number>, n: number, offset = 0) => {
+    const out = new Float64Array(2 * n);
+    for (let i = 0; i < n; i++) {
+      out[2 * i] = X(x, offset + i * d);
+      out[2 * i + 1] = Y ? Y(x, offset + i * d) : strewn(x[offset + i * d]);
     }
-    return 1;
-  });
+    return out;
+  };
+  const words = (name: string) => (data.names.includes(name) ? name : name.replace("principal", "principal axis"));
+  return { names: [words(across), flat ? "" : words(up)], flat, project };
+}
+
+/** One column: rows are strewn upward, the same value always to the same height. */
+function strewn(v: number): number {
+  const s = Math.sin(v * 12.9898 + 4.1414) * 43758.5453;
+  return s - Math.floor(s);
+}
+
+/** A box around most points, and how many lie outside: a far row does not flatten the rest. */
+export function robustBox(xy: Float64Array, flat: boolean): { x0: number; x1: number; y0: number; y1: number; outside: number } {
+  const range = (from: number): [number, number] => {
+    const v = Float64Array.from({ length: xy.length / 2 }, (_, i) => xy[2 * i + from]).sort();
+    const at = (q: number) => v[Math.round(q * (v.length - 1))];
+    const [low, high] = [at(0.02), at(0.98)];
+    const reach = 2.5 * (high - low || v[v.length - 1] - v[0] || 1);
+    const [least, most] = [Math.max(v[0], low - reach), Math.min(v[v.length - 1], high + reach)];
+    const margin = 0.06 * (most - least || 1);
+    return [least - margin, most + margin];
+  };
+  const [x0, x1] = range(0);
+  const [y0, y1] = flat ? [-0.15, 1.9] : range(1);
+  let outside = 0;
+  for (let i = 0; i < xy.length; i += 2) outside += +(xy[i] < x0 || xy[i] > x1 || xy[i + 1] < y0 || xy[i + 1] > y1);
+  return { x0, x1, y0, y1, outside };
+}
+
+/** The drawn row nearest a place on the canvas, or -1. */
+export function nearestRow(f: Frame, xy: Float64Array, x: number, y: number, within = 14): number {
+  let [best, least] = [-1, within * within];
+  for (let i = 0; i < xy.length / 2; i++) {
+    const r = (f.X(xy[2 * i]) - x) ** 2 + (f.Y(xy[2 * i + 1]) - y) ** 2;
+    if (r < least) [best, least] = [i, r];
+  }
+  return best;
 }

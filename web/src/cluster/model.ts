@@ -10,25 +10,27 @@ export interface Model {
   max_flow: number;
 }
 
-/** Tokens at every layer, (layers + 1, n, d) row after row. */
+/** Tokens at every layer, (layers + 1, n, d) row after row, and the atom that each ends in. */
 export interface Path {
   n: number;
   d: number;
   layers: number;
   x: Float32Array;
   times: Float32Array;
+  labels: Int32Array;
 }
 
-type Question = Omit<Asked, "id">;
+/** Points and an SNR, and the rows of the table that the points are. */
+type Question = Omit<Asked, "id"> & { rows: Uint32Array };
 
 export class Runner {
   private worker = new Worker(new URL("./worker.ts", import.meta.url), { type: "module" });
-  private running: Asked | null = null;
+  private running: (Asked & Question) | null = null;
   private next: Question | null = null;
   private count = 0;
 
   constructor(
-    private done: (path: Path, asked: Asked) => void,
+    private done: (path: Path, asked: Question) => void,
     private failed: (reason: string) => void,
   ) {
     this.worker.onmessage = (event: MessageEvent<Answered>) => this.answered(event.data);
@@ -55,7 +57,7 @@ export class Runner {
     const asked = this.running!;
     this.running = null;
     if ("error" in answer) this.failed(answer.error);
-    else this.done({ n: asked.n, d: asked.d, layers: answer.layers, x: answer.path, times: answer.times }, asked);
+    else this.done({ n: asked.n, d: asked.d, layers: answer.layers, x: answer.path, times: answer.times, labels: answer.labels }, asked);
     const next = this.next;
     this.next = null;
     if (next) this.ask(next);

@@ -1,5 +1,7 @@
-/** Runs the exported model off the page's own thread: points and an SNR in, the tokens of every layer out. */
+/** Runs the exported model off the page's own thread: points and an SNR in, the tokens of every layer and their atoms out. */
 import * as ort from "onnxruntime-web/wasm";
+import { variance } from "../numbers";
+import { atoms } from "./merge";
 import wasm from "onnxruntime-web/ort-wasm-simd-threaded.wasm?url";
 
 export interface Asked {
@@ -11,7 +13,7 @@ export interface Asked {
   snr: number;
 }
 
-export type Answered = { id: number; path: Float32Array; times: Float32Array; layers: number } | { id: number; error: string };
+export type Answered = { id: number; path: Float32Array; times: Float32Array; layers: number; labels: Int32Array } | { id: number; error: string };
 
 ort.env.wasm.numThreads = 1;
 ort.env.wasm.wasmPaths = { wasm };
@@ -27,7 +29,10 @@ async function run({ id, model, points, n, d, snr }: Asked): Promise<Answered> {
     snr_db: new ort.Tensor("float32", Float32Array.of(snr), [1]),
   });
   const [path, times] = [out.path, out.times].map((tensor) => tensor.data as Float32Array);
-  return { id, path, times, layers: times.length - 1 };
+  const layers = times.length - 1;
+  const noise = Math.sqrt(variance({ n, d, x: Float64Array.from(points) }) / (1 + 10 ** (snr / 10)));
+  const labels = atoms(path.subarray(layers * n * d), n, d, 2 * noise * Math.sqrt(d / 2));
+  return { id, path, times, layers, labels };
 }
 
 onmessage = async (event: MessageEvent<Asked>) => {

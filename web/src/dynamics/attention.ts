@@ -83,36 +83,46 @@ const scoreOf = (attention: string) =>
     ? (q: Float64Array, k: Float64Array, i: number, j: number) => -((q[i] - k[j]) ** 2) - (q[i + 1] - k[j + 1]) ** 2
     : (q: Float64Array, k: Float64Array, i: number, j: number) => q[i] * k[j] + q[i + 1] * k[j + 1];
 
-/** Velocities at the points x (x, y alternating) of the field they make. */
-export function velocity(set: Setting, x: Float64Array): Float64Array {
-  const n = x.length / 2;
-  const [q, k, v] = [set.Q, set.K, set.V].map((M) => apply(M, x));
-  const out = new Float64Array(x.length);
-  const score = scoreOf(set.attention);
-  const s = new Float64Array(n);
-  const w = new Float64Array(n);
-  const add = (i: number) => {
-    for (let j = 0; j < n; j++) {
+/** Velocities at the points `at` (x, y alternating; the tokens x themselves unless told) of the field that x makes. */
+export function velocity(set: Setting, x: Float64Array, at: Float64Array = x): Float64Array {
+  const m = at.length / 2;
+  const out = new Float64Array(at.length);
+  const v = apply(set.V, x);
+  attend(set, x, at, (i, w) => {
+    for (let j = 0; j < w.length; j++) {
       out[2 * i] += w[j] * v[2 * j];
       out[2 * i + 1] += w[j] * v[2 * j + 1];
     }
-  };
+  });
+  if (set.relative) for (let i = 0; i < 2 * m; i++) out[i] -= at[i];
+  return out;
+}
+
+/** How much each token counts for token i. */
+export function weightsOf(set: Setting, x: Float64Array, i: number): Float64Array {
+  let out = new Float64Array();
+  if (set.attention === "sinkhorn") attend(set, x, x, (row, w) => row === i && (out = w.slice()));
+  else attend(set, x, x.subarray(2 * i, 2 * i + 2), (_, w) => (out = w.slice()));
+  return out;
+}
+
+/** Call back with the weights of all tokens x for each of the points `at`; Sinkhorn couples them, so there they are x. */
+function attend(set: Setting, x: Float64Array, at: Float64Array, each: (i: number, w: Float64Array) => void) {
+  const [n, m] = [x.length / 2, at.length / 2];
+  const [q, k] = [apply(set.Q, at), apply(set.K, x)];
+  const score = scoreOf(set.attention);
+  const w = new Float64Array(n);
   if (set.attention === "sinkhorn") {
     const Z = sinkhorn(n, (i, j) => score(q, k, 2 * i, 2 * j) / set.epsilon);
-    for (let i = 0; i < n; i++) {
-      w.set(Z.subarray(i * n, (i + 1) * n));
-      add(i);
-    }
-  } else {
-    const row = ROWS[set.attention];
-    for (let i = 0; i < n; i++) {
-      for (let j = 0; j < n; j++) s[j] = score(q, k, 2 * i, 2 * j);
-      row(s, w, set.epsilon);
-      add(i);
-    }
+    for (let i = 0; i < n; i++) each(i, Z.subarray(i * n, (i + 1) * n));
+    return;
   }
-  if (set.relative) for (let i = 0; i < out.length; i++) out[i] -= x[i];
-  return out;
+  const s = new Float64Array(n);
+  for (let i = 0; i < m; i++) {
+    for (let j = 0; j < n; j++) s[j] = score(q, k, 2 * i, 2 * j);
+    ROWS[set.attention](s, w, set.epsilon);
+    each(i, w);
+  }
 }
 
 /** Doubly stochastic weights: rows sum to one, columns too (times n over n). */
@@ -134,29 +144,6 @@ function sinkhorn(n: number, logit: (i: number, j: number) => number): Float64Ar
   }
   for (let i = 0; i < n; i++) for (let j = 0; j < n; j++) Z[i * n + j] *= a[i] * b[j];
   return Z;
-}
-
-/** One Runge-Kutta step of order four, cut in parts where the field is fast. */
-export function step(set: Setting, x: Float64Array, h: number): Float64Array {
-  const add = (v: Float64Array, s: number) => x.map((xi, i) => xi + s * v[i]);
-  const k1 = velocity(set, x);
-  let [fast, size] = [0, 1e-9];
-  for (let i = 0; i < x.length; i++) [fast, size] = [Math.max(fast, Math.abs(k1[i])), Math.max(size, Math.abs(x[i]))];
-  const parts = Math.min(8, Math.ceil((4 * h * fast) / size));
-  if (parts > 1) {
-    for (let p = 0; p < parts; p++) x = euler2(set, x, h / parts);
-    return x;
-  }
-  const k2 = velocity(set, add(k1, h / 2));
-  const k3 = velocity(set, add(k2, h / 2));
-  const k4 = velocity(set, add(k3, h));
-  return x.map((xi, i) => xi + (h / 6) * (k1[i] + 2 * k2[i] + 2 * k3[i] + k4[i]));
-}
-
-function euler2(set: Setting, x: Float64Array, h: number): Float64Array {
-  const k = velocity(set, x);
-  const half = velocity(set, x.map((xi, i) => xi + (h / 2) * k[i]));
-  return x.map((xi, i) => xi + h * half[i]);
 }
 
 /** Differential entropy from distances to third neighbours (Kozachenko and Leonenko 1987). */

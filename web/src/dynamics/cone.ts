@@ -13,7 +13,7 @@ const TOP = 3; // height of the cone drawn
 export function cone(strands: () => Strand[]): Picture & { turn: (by: number) => void } {
   let azimuth = 0.7;
   let tilt = 0.38;
-  const made = picture("Paths of covariances in the cone", (w) => Math.min(400, Math.max(270, w * 0.82)), (c, width, height) => {
+  const made = picture("Paths of covariances in the cone", (w) => Math.min(380, Math.max(230, w * 0.72)), (c, width, height) => {
     const unit = Math.min((0.45 * width) / TOP, (height - 46) / (TOP * (Math.cos(tilt) + Math.abs(Math.sin(tilt)))));
     const at = (a: number, b: number, z: number): [number, number] => {
       const x = a * Math.cos(azimuth) - b * Math.sin(azimuth);

@@ -1,121 +1,124 @@
 /** Dynamics: choose an attention, and see where it carries a cloud of tokens. */
-import { axes, curves, dots, picture, type Picture } from "../canvas";
-import { ask, button, choice, fill, h, replace, slider, tick } from "../dom";
+import { readAddress, writeAddress } from "../address";
+import { curves, picture, type Picture } from "../canvas";
+import { button, choice, fill, h, replace, slider, tick } from "../dom";
 import { colours } from "../theme";
-import { ATTENTIONS, cloud, covariance, covariancePath, energy, entropy, hasClosedForm, I, step, type Matrix, type Setting } from "./attention";
+import { ATTENTIONS, covariancePath, hasClosedForm, type Setting } from "./attention";
 import { cone, fateColour, type Strand } from "./cone";
+import { Larger } from "./larger";
+import { drawTokens, frameOf } from "./plot";
+import { CLOUDS, PRESETS, SCORES, sentence, VALUES } from "./words";
+import { clock, LONGEST, World } from "./world";
 
-const VALUES: Record<string, [words: string, V: Matrix]> = {
-  contract: ["V = −I", [-1, 0, 0, -1]],
-  expand: ["V = I", [1, 0, 0, 1]],
-  turn: ["V = quarter turn", [0, -1, 1, 0]],
-  saddle: ["V = diag(1, −1)", [1, 0, 0, -1]],
-  project: ["V = diag(−1, 0)", [-1, 0, 0, 0]],
-};
-const SCORES: Record<string, [words: string, Q: Matrix, K: Matrix]> = {
-  identity: ["Q = K = I", I, I],
-  sharp: ["Q = K = 1.5 I", [1.5, 0, 0, 1.5], [1.5, 0, 0, 1.5]],
-  uneven: ["Q = K = diag(1.4, 0.4)", [1.4, 0, 0, 0.4], [1.4, 0, 0, 0.4]],
-  opposed: ["Q = −I, K = I", [-1, 0, 0, -1], I],
-  turned: ["Q = quarter turn, K = I", [0, -1, 1, 0], I],
-};
-const CLOUDS: [string, string][] = [["gauss", "one Gaussian"], ["blobs", "three groups"], ["ring", "a ring"]];
-const H = 0.04; // time of one frame
 const PACE = 30; // milliseconds between frames, at least
-const FAR = 1e3; // a token beyond this has left
 
-interface Job {
-  id: string;
-  state: string;
-  progress: number;
-  reason?: string;
-  result?: { times: number[]; points: number[][][]; entropy?: (number | null)[]; divergence: string; blow_up_time: number | null };
-}
+/** Everything that can be chosen; all of it stands in the address. */
+const START = { attention: "l2", versus: "", scores: "identity", value: "expand", relative: 1, epsilon: 1, cloud: "blobs", n: 240, seed: 1, arrows: 1 };
+type Chosen = typeof START;
+let memory: Chosen = { ...START };
 
 export default function dynamics(place: HTMLElement): () => void {
   return new Dynamics(place).start();
 }
 
 class Dynamics {
-  set: Setting = { attention: "l2", Q: I, K: I, V: VALUES.expand[1], epsilon: 1, relative: true };
-  kind = "blobs";
-  n = 240;
-  seed = 1;
-  x: Float64Array = new Float64Array();
-  t = 0;
-  history = { t: [] as number[], entropy: [] as number[], energy: [] as number[], covariances: [] as Matrix[] };
+  chosen: Chosen = { ...memory };
+  worlds: World[] = [];
   strands: Strand[] = [];
+  t = 0;
+  hover = -1;
   frame = 0;
-  over = "";
-  job: { id: string; stopped: boolean } | null = null;
-  reel: NonNullable<Job["result"]> | null = null;
   pictures: Picture[] = [];
 
-  play = button("Play", () => this.toggle(), { class: "main" });
-  clock = h("small", { role: "status" });
-  ending = h("p", { class: "note" });
-  about = h("p", { class: "note" });
-  served = h("div", { class: "stack", style: "gap: 10px" });
+  panels = h("div", { class: "worlds" });
+  panel = h("section", { class: "panel", "aria-label": "Which attention" });
+  play = button("Play", () => this.toggle(), { class: "main", title: "space" });
+  scrub = slider("Time", { min: 0, max: LONGEST, step: "any", value: 0 }, (v) => `t = ${clock(v)}`, (v) => (this.pause(), this.seek(v)));
+  ending = h("p", { class: "note", role: "status" });
+  about = h("p", { class: "says" });
+  larger = new Larger(
+    () => ({ set: this.worlds[0].set, kind: this.chosen.cloud, seed: this.chosen.seed }),
+    (result) => {
+      this.worlds[0].load(result);
+      this.t = 0;
+      this.go();
+    },
+  );
+  private key = (event: KeyboardEvent) => {
+    if (event.key !== " " || (event.target as HTMLElement).closest?.("input, button, select, a, summary")) return;
+    event.preventDefault();
+    this.toggle();
+  };
 
-  constructor(private place: HTMLElement) {}
+  constructor(private place: HTMLElement) {
+    const { state } = readAddress();
+    for (const [name, value] of state) if (name in this.chosen) Object.assign(this.chosen, { [name]: typeof START[name as keyof Chosen] === "number" ? +value : value });
+  }
 
   start(): () => void {
-    const particles = picture("Tokens now", (w) => Math.min(460, Math.max(280, w * 0.8)), (c, w, t) => this.drawTokens(c, w, t));
-    const one = (name: "entropy" | "energy", colour: () => string) =>
-      curves(name, () => [{ name, colour, x: this.history.t, y: this.history[name] }], () => null);
-    const entropyCurve = one("entropy", () => colours.clusters[0]);
-    const energyCurve = one("energy", () => colours.clusters[1]);
-    const cones = cone(() => this.strands.concat({ path: this.history.covariances, fate: "particles" }));
-    this.pictures = [particles, entropyCurve, energyCurve, cones];
+    const one = (name: "entropy" | "energy") =>
+      curves(
+        name,
+        () => this.worlds.map((world, i) => ({ name, colour: () => colours.clusters[i], x: world.past.map((p) => p.t), y: world.past.map((p) => p[name]) })),
+        () => this.t,
+      );
+    const [entropy, energy] = [one("entropy"), one("energy")];
+    const cones = cone(() => [...this.strands, ...this.worlds.map((world): Strand => ({ path: world.past.filter((p) => p.t <= this.t + 1e-9).map((p) => p.covariance), fate: "particles" }))]);
+    this.pictures = [entropy, energy, cones];
     const figure = (made: Picture, words: string) => h("figure", {}, made.element, h("figcaption", {}, words));
     fill(
       this.place,
+      h("div", { class: "intro" }, h("h1", {}, "Attention is a velocity field"), this.about),
       h(
         "div",
-        { class: "intro" },
-        h("h1", {}, "Attention is a velocity field"),
-        h("p", {}, "Each token moves along what it attends to. Choose score, normaliser and value, and see the cloud gather, spread or leave."),
+        { class: "row presets", role: "group", "aria-label": "Presets" },
+        ...Object.entries(PRESETS).map(([name, preset]) => button(preset.words, () => this.preset(name), { class: "chip", title: preset.why, "data-preset": name })),
       ),
       h(
         "div",
         { class: "split" },
-        this.controls(),
+        this.panel,
         h(
           "div",
           { class: "stack" },
           h(
+            "section",
+            { class: "panel stage" },
+            this.panels,
+            h("div", { class: "player" }, this.play, button("▶", () => this.single(), { "aria-label": "Step", class: "step" }), button("↺", () => this.reset(), { "aria-label": "Start again", class: "step" }), this.scrub),
+            this.ending,
+          ),
+          h(
             "div",
-            { class: "two", style: "grid-template-columns: repeat(auto-fit, minmax(min(100%, 330px), 1fr))" },
-            h(
-              "section",
-              { class: "panel" },
-              h("header", {}, h("h2", {}, "Tokens"), this.clock),
-              particles.element,
-              h("div", { class: "row" }, this.play, button("Step", () => this.advance()), button("Start again", () => this.reset()), button("Other cloud", () => (this.seed++, this.reset()))),
-              this.ending,
-            ),
+            { class: "three uneven" },
             h(
               "section",
               { class: "panel" },
               h("header", {}, h("h2", {}, "Covariances in their cone"), h("small", {}, "drag or use ← →")),
               cones.element,
               this.legend(),
-              this.about,
+              h(
+                "p",
+                { class: "note" },
+                "Each point of the cone is the covariance of a cloud: the higher the larger, the axis is round, the rim is flat as a line. The bold path is ",
+                "the dashed ellipse of the tokens; thin ones are Gaussians, flowed exactly.",
+              ),
             ),
-          ),
-          h(
-            "div",
-            { class: "three" },
-            h("section", { class: "panel" }, h("header", {}, h("h2", {}, "Entropy")), figure(entropyCurve, "How spread out the tokens are, over time.")),
-            h("section", { class: "panel" }, h("header", {}, h("h2", {}, "Energy, logarithm")), figure(energyCurve, "Half the mean of exp(score) over all pairs.")),
-            h("section", { class: "panel" }, h("header", {}, h("h2", {}, "A larger run"), h("small", {}, "on this machine")), this.served),
+            h(
+              "section",
+              { class: "panel" },
+              h("header", {}, h("h2", {}, "Entropy and energy")),
+              figure(entropy, "Entropy: how spread out the tokens are."),
+              figure(energy, "Energy, logarithm: half the mean of exp(score) over all pairs."),
+            ),
+            h("section", { class: "panel" }, h("header", {}, h("h2", {}, "A larger run"), h("small", {}, "on this machine")), this.larger.element),
           ),
         ),
       ),
     );
-    this.showServer();
-    this.reset();
-    this.toggle();
+    addEventListener("keydown", this.key);
+    this.build();
+    this.go();
     return () => this.close();
   }
 
@@ -124,102 +127,149 @@ class Dynamics {
     return h("div", { class: "legend" }, entry("settles", "settles"), entry("blows up", "blows up"), entry("moving", "still moving"), entry("particles", "these tokens"));
   }
 
-  controls(): HTMLElement {
-    const change = (edit: () => void) => {
-      edit();
-      this.reset();
-    };
-    const named = (table: Record<string, [string, ...unknown[]]>): [string, string][] => Object.entries(table).map(([key, [words]]) => [key, words]);
-    const epsilon = slider("epsilon", { min: 0.2, max: 3, step: 0.1, value: 1 }, (v) => v.toFixed(1), (v) => change(() => (this.set.epsilon = v)));
-    const showEpsilon = () => epsilon.toggleAttribute("hidden", !["sinkhorn", "linear-epsilon"].includes(this.set.attention));
-    epsilon.style.display = "";
-    const attention = choice("Attention", ATTENTIONS, this.set.attention, (v) =>
-      change(() => {
-        this.set.attention = v;
-        showEpsilon();
-      }),
-    );
-    showEpsilon();
-    return h(
-      "section",
-      { class: "panel", "aria-label": "Which attention" },
-      attention,
-      epsilon,
-      choice("Scores", named(SCORES), "identity", (v) => change(() => ([, this.set.Q, this.set.K] = SCORES[v]))),
-      choice("Values", named(VALUES), "expand", (v) => change(() => ([, this.set.V] = VALUES[v]))),
-      tick("Minus the token itself", this.set.relative, (v) => change(() => (this.set.relative = v))),
-      h("p", { class: "note" }, "With L2 scores and V = I this is mean shift: tokens climb to where the cloud is densest."),
-      h("hr"),
-      choice("First cloud", CLOUDS, this.kind, (v) => change(() => (this.kind = v))),
-      slider("Tokens", { min: 40, max: 500, step: 20, value: this.n }, (v) => String(v), (v) => change(() => (this.n = v))),
-    );
+  // choices --------------------------------------------------------------------------------------------------------
+
+  preset(name: string) {
+    const { attention, scores, value, relative, cloud } = PRESETS[name];
+    this.change({ attention, scores, value, relative: +relative, cloud, versus: "" });
   }
 
-  // in the browser -----------------------------------------------------------------------------------------------
+  /** Another choice starts again, and plays whatever has ended. */
+  change(next: Partial<Chosen>) {
+    const ended = this.worlds.some((world) => world.over !== "");
+    const playing = this.frame !== 0;
+    Object.assign(this.chosen, next);
+    this.build();
+    if (playing || ended) this.go();
+  }
 
-  reset() {
-    this.reel = null;
-    this.x = cloud(this.kind, this.n, this.seed);
-    this.t = 0;
-    this.over = "";
-    this.history = { t: [], entropy: [], energy: [], covariances: [] };
-    this.note();
+  controls() {
+    const { chosen } = this;
+    const named = (table: Record<string, [string, ...unknown[]]>): [string, string][] => Object.entries(table).map(([key, [words]]) => [key, words]);
+    const pick = (words: string, name: "attention" | "versus" | "scores" | "value" | "cloud", options: [string, string][]) => choice(words, options, chosen[name], (v) => this.change({ [name]: v }));
+    const epsilon = [chosen.attention, chosen.versus].some((name) => ["sinkhorn", "linear-epsilon"].includes(name));
+    const focused = this.panel.querySelector(":focus")?.getAttribute("aria-label");
+    replace(
+      this.panel,
+      pick("Attention", "attention", ATTENTIONS),
+      pick("Beside it", "versus", [["", "nothing"], ...ATTENTIONS]),
+      epsilon && slider("epsilon", { min: 0.2, max: 3, step: 0.1, value: chosen.epsilon }, (v) => v.toFixed(1), (v) => this.change({ epsilon: v })),
+      pick("Scores", "scores", named(SCORES)),
+      pick("Values", "value", named(VALUES)),
+      tick("Minus the token itself", !!chosen.relative, (v) => this.change({ relative: +v })),
+      h("hr"),
+      pick("First cloud", "cloud", CLOUDS),
+      slider("Tokens", { min: 40, max: 500, step: 20, value: chosen.n }, (v) => String(v), (v) => this.change({ n: v })),
+      button("Other cloud", () => this.change({ seed: chosen.seed + 1 })),
+      tick("Arrows of the field", !!chosen.arrows, (v) => {
+        chosen.arrows = +v;
+        this.redraw();
+        this.write();
+      }),
+      h("p", { class: "note" }, "Put the pointer on a token to see whom it looks at."),
+    );
+    if (focused) this.panel.querySelector<HTMLElement>(`[aria-label="${focused}"]`)?.focus();
+  }
+
+  setting(attention: string): Setting {
+    const { scores, value, epsilon, relative } = this.chosen;
+    const [, Q, K] = SCORES[scores] ?? SCORES.identity;
+    return { attention, Q, K, V: (VALUES[value] ?? VALUES.expand)[1], epsilon, relative: !!relative };
+  }
+
+  build() {
+    const { chosen } = this;
+    const known = (name: string) => ATTENTIONS.some(([key]) => key === name);
+    const shown = [known(chosen.attention) ? chosen.attention : "l2", ...(known(chosen.versus) ? [chosen.versus] : [])];
+    this.pause();
+    this.worlds = shown.map((name) => World.of(this.setting(name), chosen.cloud, chosen.n, chosen.seed));
+    for (const one of this.pictures.splice(3)) one.close();
+    replace(this.panels, ...this.worlds.map((world) => this.worldPanel(world)));
+    this.panels.classList.toggle("two-worlds", this.worlds.length > 1);
     this.fates();
-    this.redraw();
+    this.controls();
+    this.t = 0;
+    this.seek(0);
+    this.write();
+  }
+
+  worldPanel(world: World): HTMLElement {
+    const groups = () => (this.chosen.cloud === "blobs" ? 3 : 1);
+    const words = ATTENTIONS.find(([name]) => name === world.set.attention)![1];
+    const tall = (w: number) => Math.min(520, Math.max(300, w * (this.worlds.length > 1 ? 0.9 : 0.58)));
+    const made = picture(`Tokens under ${words}`, tall, (c, w, t) => drawTokens(c, w, t, world, { arrows: !!this.chosen.arrows, groups: groups(), t: this.t, hover: this.hover }));
+    this.pictures.push(made);
+    made.element.addEventListener("pointermove", (event) => {
+      const { left, top, width, height } = made.element.getBoundingClientRect();
+      const { f } = frameOf(world, this.t, width, height);
+      const { x } = world.at(this.t);
+      let [best, least] = [-1, 150];
+      for (let i = 0; i < x.length / 2; i++) {
+        const r = (f.X(x[2 * i]) - event.clientX + left) ** 2 + (f.Y(x[2 * i + 1]) - event.clientY + top) ** 2;
+        if (r < least) [best, least] = [i, r];
+      }
+      if (best !== this.hover) {
+        this.hover = best;
+        this.redraw();
+      }
+    });
+    made.element.addEventListener("pointerleave", () => {
+      this.hover = -1;
+      this.redraw();
+    });
+    return h("figure", {}, this.worlds.length > 1 && h("h3", {}, words), made.element);
   }
 
   fates() {
     this.strands = [];
-    if (hasClosedForm(this.set.attention)) {
+    const { set } = this.worlds[0];
+    if (hasClosedForm(set.attention))
       for (const z of [0.5, 1.1, 1.7])
         for (let k = 0; k < 8; k++) {
           const [a, b] = [0.75 * z * Math.cos((k * Math.PI) / 4), 0.75 * z * Math.sin((k * Math.PI) / 4)];
-          this.strands.push(covariancePath(this.set, [z + a, b, b, z - a]));
+          this.strands.push(covariancePath(set, [z + a, b, b, z - a]));
         }
-      const gone = this.strands.filter((s) => s.fate === "blows up").length;
-      this.about.textContent = `Of ${this.strands.length} Gaussians, flowed exactly, ${gone ? `${gone} leave for infinity` : "none leaves for infinity"}.`;
-    } else this.about.textContent = "This attention does not keep a Gaussian Gaussian, so only the tokens' own covariance is drawn.";
+    this.about.textContent = sentence(set, this.chosen.value, this.strands.filter((s) => s.fate === "blows up").length, this.strands.length);
   }
 
-  note() {
-    const { t, entropy: e, energy: g, covariances } = this.history;
-    t.push(this.t);
-    e.push(entropy(this.x));
-    g.push(energy(this.set, this.x));
-    covariances.push(covariance(this.x));
+  // time -----------------------------------------------------------------------------------------------------------
+
+  reset() {
+    for (const world of this.worlds) world.reset();
+    this.seek(0);
   }
 
-  advance() {
-    if (this.over) return;
-    if (this.reel) return this.unreel();
-    const next = step(this.set, this.x, H);
-    this.t += H;
-    if (next.some((v) => !(Math.abs(v) < FAR))) {
-      this.over = `The tokens left for infinity at about t = ${this.t.toFixed(2)}.`;
+  /** One frame on: into what has been seen already, or into what has not. */
+  single() {
+    for (const world of this.worlds) if (world.now.t <= this.t + 1e-12) world.advance();
+    const next = this.worlds.flatMap((world) => world.after(this.t));
+    if (next.length) this.seek(Math.min(...next));
+    else {
       this.pause();
-    } else {
-      this.x = next;
-      if (Math.round(this.t / H) % 2 === 0) this.note();
-      if (this.t > 12) {
-        this.over = "It has flowed long enough to see where it goes.";
-        this.pause();
-      }
+      this.seek(this.t);
     }
-    this.redraw();
   }
 
   toggle() {
     if (this.frame) return this.pause();
-    if (this.over) this.reset();
+    if (this.worlds.every((world) => world.over) && this.t >= Math.max(...this.worlds.map((world) => world.now.t)) - 1e-9) {
+      if (this.worlds[0].reel) this.seek(0);
+      else this.reset();
+    }
+    this.go();
+  }
+
+  go() {
+    this.pause();
     this.play.textContent = "Pause";
     let last = 0;
-    const tickle = (now: number) => {
-      this.frame = requestAnimationFrame(tickle);
+    const next = (now: number) => {
+      this.frame = requestAnimationFrame(next);
       if (now - last < PACE) return;
       last = now;
-      this.advance();
+      this.single();
     };
-    this.frame = requestAnimationFrame(tickle);
+    this.frame = requestAnimationFrame(next);
   }
 
   pause() {
@@ -228,109 +278,29 @@ class Dynamics {
     this.play.textContent = "Play";
   }
 
+  seek(t: number) {
+    this.t = Math.min(t, Math.max(...this.worlds.map((world) => world.now.t)));
+    this.scrub.set(this.t);
+    const [first, second] = this.worlds.map((world) => world.over);
+    this.ending.textContent = this.worlds.length > 1 ? [first && `Left: ${first}`, second && `Right: ${second}`].filter(Boolean).join(" ") : first;
+    this.redraw();
+  }
+
   redraw() {
-    this.clock.textContent = `t = ${this.t.toFixed(2)}`;
-    this.ending.textContent = this.over;
     for (const one of this.pictures) one.redraw();
   }
 
-  drawTokens(c: CanvasRenderingContext2D, width: number, height: number) {
-    const reach = Math.max(2.6, quantile(this.x, 0.98)) * 1.15;
-    const aspect = (height - 32) / (width - 50);
-    const box = { x0: -reach, x1: reach, y0: -reach * aspect, y1: reach * aspect };
-    const f = axes(c, box, { left: 42, top: 6, right: width - 6, bottom: height - 26 }, ["", ""]);
-    c.save();
-    c.beginPath();
-    c.rect(42, 6, width - 48, height - 32);
-    c.clip();
-    const groups = this.kind === "blobs" && !this.reel ? 3 : 1;
-    dots(c, f, this.x, (i) => i % groups, 3, 0.75);
-    c.restore();
-  }
-
-  // on the server ------------------------------------------------------------------------------------------------
-
-  showServer(job?: Job) {
-    const running = job && !["done", "failed", "cancelled"].includes(job.state);
-    const words = !job
-      ? "Flow 1,000 tokens with the library itself: adaptive steps, and the time of a blow-up."
-      : job.state === "failed"
-        ? `It could not run: ${job.reason}`
-        : job.state === "cancelled"
-          ? "Cancelled."
-          : job.state === "done"
-            ? job.result!.divergence === "finite time"
-              ? `Blow-up in finite time, at t = ${job.result!.blow_up_time!.toFixed(4)}.`
-              : `Done: ${job.result!.points.length} states, shown above.`
-            : `${job.state}: ${(100 * job.progress).toFixed(0)} %`;
-    replace(
-      this.served,
-      h("p", { class: "note", "data-job": job?.state ?? "none" }, words),
-      running && h("progress", { max: 1, value: job.progress, "aria-label": "Progress" }),
-      running ? button("Cancel", () => void ask(`/api/simulate/${job.id}`, { method: "DELETE" }).catch(() => {})) : button("Run it", () => void this.simulate()),
-    );
-  }
-
-  async simulate() {
-    if (this.job) this.job.stopped = true;
-    this.pause(); // the machine has better things to do
-    const rows = (M: Matrix) => [M.slice(0, 2), M.slice(2)];
-    const { attention, Q, K, V, epsilon, relative } = this.set;
-    const asked = { attention, Q: rows(Q), K: rows(K), V: rows(V), epsilon, relative, n: 1000, time: 4, layers: 40, seed: this.seed };
-    const options = { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(asked) };
-    try {
-      let job = await ask<Job>("/api/simulate", options);
-      const mine = (this.job = { id: job.id, stopped: false });
-      while (!mine.stopped && ["waiting", "running"].includes(job.state)) {
-        this.showServer(job);
-        await new Promise((resolve) => setTimeout(resolve, 250));
-        job = await ask<Job>(`/api/simulate/${job.id}`);
-      }
-      if (mine.stopped) return;
-      this.showServer(job);
-      if (job.result) this.load(job.result);
-    } catch (error) {
-      this.showServer({ id: "", state: "failed", progress: 0, reason: (error as Error).message });
-    }
-  }
-
-  load(result: NonNullable<Job["result"]>) {
-    this.pause();
-    this.reel = result;
-    this.over = "";
-    this.history = { t: [], entropy: [], energy: [], covariances: [] };
-    this.toggle();
-  }
-
-  /** The next state of a run that the server made. */
-  unreel() {
-    const { times, points, entropy: e } = this.reel!;
-    const at = this.history.t.length;
-    if (at >= points.length) {
-      this.over = "This is the end of the run.";
-      this.pause();
-    } else {
-      this.x = Float64Array.from(points[at].flat());
-      this.t = times[at];
-      this.history.t.push(this.t);
-      this.history.entropy.push(e?.[at] ?? NaN);
-      this.history.energy.push(energy(this.set, this.x.subarray(0, 800)));
-      this.history.covariances.push(covariance(this.x));
-    }
-    this.redraw();
+  write() {
+    memory = { ...this.chosen };
+    if (readAddress().view !== "dynamics") return;
+    const changed = Object.entries(this.chosen).filter(([name, value]) => value !== START[name as keyof Chosen]);
+    writeAddress("dynamics", Object.fromEntries(changed.map(([name, value]) => [name, value === "" ? null : value])));
   }
 
   close() {
     this.pause();
-    if (this.job) {
-      this.job.stopped = true;
-      void fetch(`/api/simulate/${this.job.id}`, { method: "DELETE" }).catch(() => {});
-    }
+    removeEventListener("keydown", this.key);
+    this.larger.close();
     for (const one of this.pictures) one.close();
   }
-}
-
-function quantile(x: Float64Array, q: number): number {
-  const sorted = x.map(Math.abs).sort();
-  return sorted[Math.floor(q * (sorted.length - 1))];
 }

@@ -1,4 +1,4 @@
-"""Transformers with hand-set weights whose layers are iterations of k-means and its kin [Clarkson 2025]."""
+"""Transformers with hand-set weights whose layers are iterations of k-means and its variants [Clarkson 2025]."""
 
 from __future__ import annotations
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor, nn
 
@@ -39,13 +41,27 @@ class EncoderDecoderLayer(nn.Module):
         self.enc_sa, self.enc_ca, self.enc_ca2 = enc_sa, enc_ca, enc_ca2
         self.dec_sa, self.dec_ca, self.norm, self.nlt = dec_sa, dec_ca, norm, nlt
 
-    def forward(self, X: Tensor, C: Tensor, weights: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        r"""Tokens after the layer, of points X (\*b, n, width) with masses (\*b, n) and centres (\*b, k, width)."""
-        X = X + self.enc_sa.attend(X, X, None) + self.enc_ca.attend(X, C, None)
+    def forward(
+        self, X: Tensor, C: Tensor, weights: Tensor | None = None, watch: Callable[[str, Tensor], None] | None = None
+    ) -> tuple[Tensor, Tensor]:
+        r"""Tokens after the layer, of points X (\*b, n, width) with masses (\*b, n) and centres (\*b, k, width).
+
+        ``watch(name, A)`` is told the attention matrix of each head, in the order in which they act.
+        """
+
+        def head(name: str, x: Tensor, y: Tensor, w: Tensor | None = None) -> Tensor:
+            attention: Attention = getattr(self, name)
+            if watch is None:
+                return attention.attend(x, y, w)
+            A = attention.weights(x, y, w)
+            watch(name, A)
+            return A @ attention.value(y)
+
+        X = X + head("enc_sa", X, X) + head("enc_ca", X, C)
         if self.enc_ca2 is not None:
-            X = X + self.enc_ca2.attend(X, C, None)
+            X = X + head("enc_ca2", X, C)
         w = None if weights is None else weights[..., None, :]
-        C = C + self.dec_sa.attend(C, C, None) + self.dec_ca.attend(C, X, w)
+        C = C + head("dec_sa", C, C) + head("dec_ca", C, X, w)
         if self.norm is not None:
             C = self.norm(C)
         if self.nlt is not None:

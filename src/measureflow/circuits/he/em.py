@@ -36,14 +36,14 @@ class EMTransformer(Transformer):
         super().__init__(layers, design.slots.take("p1"))
         self.design, self.distance, self.d = design, distance, d
 
-    def context(self, points, centres) -> Tensor:
+    def context(self, points, centers) -> Tensor:
         r"""The matrix H of eq. (4), tokens as rows, of points (\*b, N, d) and first centres (\*b, k, d)."""
-        x, mu = padded(points, self.d, self.design.d), padded(centres, self.d, self.design.d)
+        x, mu = padded(points, self.d, self.design.d), padded(centers, self.d, self.design.d)
         return context(self.design, x, mu)
 
-    def labels(self, points, centres) -> Tensor:
+    def labels(self, points, centers) -> Tensor:
         r"""The labels (\*b, N) after all iterations."""
-        return self(self.context(points, centres)).argmax(-1)
+        return self(self.context(points, centers)).argmax(-1)
 
     def extra_repr(self) -> str:
         D = self.design

@@ -11,11 +11,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import torch
 from torch import Tensor, nn
 
-from measureflow.attention import Attention, DotProduct, Identity, Matrix, MultiHead, Normaliser, Softmax
+from measureflow.attention import (
+    Attention,
+    DotProduct,
+    Field,
+    Identity,
+    Layers,
+    Matrix,
+    MultiHead,
+    Normaliser,
+    Softmax,
+)
+from measureflow.flows import integrate
+from measureflow.measures import Empirical
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,10 +76,11 @@ def joined(groups: Sequence[Heads]) -> Heads:
     )
 
 
-class AttentionLayer(nn.Module):
-    r"""Definitions 2.1 and 2.2: :math:`h_j + \sum_m \sum_i V_m h_i\, f(Q_m h_i \cdot K_m h_j)`.
+class AttentionLayer(Field):
+    r"""The velocity :math:`\sum_m \sum_i V_m h_i\, f(Q_m h_i \cdot K_m h_j)`; a step of one is Definition 2.1 or 2.2.
 
-    f is the soft-max over i, or with ``Identity()`` nothing (un-normalised). No heads at all is the identity map.
+    f is the soft-max over i, or with ``Identity()`` nothing (un-normalised). Without heads nothing moves. Plain tokens
+    have a mass of one each, because the sums of the paper run over tokens.
     """
 
     def __init__(self, *groups: Heads, normaliser: Normaliser | None = None):
@@ -90,20 +104,24 @@ class AttentionLayer(nn.Module):
         """Whether this is Definition 2.1, not 2.2."""
         return self.field is None or not isinstance(self.field.heads.normaliser, Identity)
 
-    def forward(self, h: Tensor) -> Tensor:
-        return h if self.field is None else h + self.field.attend(h, h, None)
+    def masses(self, mu: Empirical) -> Tensor | None:
+        return None if mu.uniform else mu.weights[..., None, :]
+
+    def attend(self, x: Tensor, y: Tensor, w: Tensor | None, u: Tensor | None = None) -> Tensor:
+        return torch.zeros_like(x) if self.field is None else self.field.attend(x, y, w, u)
 
 
-class FullyConnected(nn.Module):
-    r"""Definition 2.3, :math:`h + W_2\, \mathrm{ReLU}(W_1 h)`, from pieces (W_1, W_2) laid side by side, if any."""
+class FullyConnected(Field):
+    r"""The velocity :math:`W_2\, \mathrm{ReLU}(W_1 h)`, from pieces (W_1, W_2) laid side by side, if any; a step of one
+    is Definition 2.3."""
 
     def __init__(self, *pieces: tuple[Tensor, Tensor]):
         super().__init__()
         self.W1 = Matrix(torch.cat([piece[0] for piece in pieces])) if pieces else None
         self.W2 = Matrix(torch.cat([piece[1] for piece in pieces], -1)) if pieces else None
 
-    def forward(self, h: Tensor) -> Tensor:
-        return h if self.W1 is None else h + self.W2(torch.relu(self.W1(h)))
+    def attend(self, x: Tensor, y: Tensor, w: Tensor | None, u: Tensor | None = None) -> Tensor:
+        return torch.zeros_like(x) if self.W1 is None else self.W2(torch.relu(self.W1(x)))
 
 
 def gated(read: Tensor, write: Tensor) -> tuple[Tensor, Tensor]:
@@ -119,8 +137,9 @@ def linear(read: Tensor, write: Tensor) -> tuple[Tensor, Tensor]:
 class Transformer(nn.Module):
     r"""Definitions 2.4 and 2.5: L pairs of attention and fully connected layers, then :math:`\tilde W_0`.
 
-    It is a Transformer if all its attention is normalised, a Transformer+ otherwise. The right factor
-    :math:`\tilde W_1` of the paper, which mixes tokens, is the identity.
+    Each layer of a pair is a step of Euler's method of size one. It is a Transformer if all its attention is
+    normalised, a Transformer+ otherwise. The right factor :math:`\tilde W_1` of the paper, which mixes tokens, is the
+    identity.
     """
 
     def __init__(self, layers: Sequence[tuple[AttentionLayer, FullyConnected]], readout: Tensor):
@@ -136,15 +155,12 @@ class Transformer(nn.Module):
 
     def states(self, h: Tensor) -> list[Tensor]:
         """The residual stream before the first layer and after each layer."""
-        path = [h]
-        for attend, connect in zip(self.attention, self.connected, strict=True):
-            path.append(connect(attend(path[-1])))
-        return path
+        pairs = zip(self.attention, self.connected, strict=True)
+        fields = [cast(Field, layer) for pair in pairs for layer in pair]
+        return integrate(Layers(*fields), h, [1.0] * len(fields)).states[::2]
 
     def forward(self, h: Tensor) -> Tensor:
-        for attend, connect in zip(self.attention, self.connected, strict=True):
-            h = connect(attend(h))
-        return self.readout(h)
+        return self.readout(self.states(h)[-1])
 
     def parameter_norm(self) -> float:
         r"""The norm of section 2.1, the greatest over layers of

@@ -14,7 +14,17 @@ from measureflow.measures.shapes.placement import any_overlap, any_placement, mo
 from measureflow.measures.shapes.scenes import any_scene
 
 NOISE = -1  # the label of rows that belong to no cluster
-FEW = {1: 0.11, 2: 0.2, 3: 0.17, 4: 0.12, 5: 0.1, 6: 0.08, 7: 0.06, 8: 0.05, 10: 0.04, 12: 0.03, 15: 0.02, 20: 0.02}
+FEW = {
+    1: 0.12,
+    2: 0.2,
+    3: 0.17,
+    4: 0.12,
+    5: 0.1,
+    6: 0.08,
+    7: 0.06,
+    8: 0.04,
+}  # chances of so many clusters; the rest ...
+MANY = (9, 22)  # ... goes to numbers between these, evenly on a logarithmic scale
 DIMENSIONS = {1: 3, 2: 27, 3: 10, 4: 10, 5: 7, 6: 6, 8: 8, 10: 6, 13: 6, 16: 5, 20: 4, 30: 5, 45: 2, 64: 1}
 
 
@@ -57,7 +67,7 @@ class ShapePrior:
         """One set: points (n, d), centred and of unit mean square, and labels (n,)."""
         K = self._n_clusters(n, d, rng)
         labels = _labels(rng, n, K)
-        if d > 1 and 1 < K <= 6 and rng.random() < 0.12:
+        if d > 1 and 1 < K <= 6 and rng.random() < 0.25:
             points = any_scene(rng, labels, K, d)
         else:
             points = _placed(rng, labels, K, d)
@@ -69,10 +79,15 @@ class ShapePrior:
 
     def _n_clusters(self, n: int, d: int, rng: Rng) -> int:
         most = max(1, n // self.rows_per_cluster)
-        K = int(rng.choice(list(FEW), p=np.array(list(FEW.values())) / sum(FEW.values())))
+        K = int(rng.choice([*FEW, 0], p=[*FEW.values(), 1 - sum(FEW.values())])) or _between(rng, *MANY)
         if n >= 200 and rng.random() < 0.2:
-            K = int(np.exp(rng.uniform(np.log(8), np.log(max(9, min(60, most))))))
+            K = _between(rng, 8, max(9, min(60, most)))
         return min(K, most, 8 if d == 1 else 60)
+
+
+def _between(rng: Rng, least: int, most: int) -> int:
+    """A number between two, evenly on a logarithmic scale."""
+    return int(np.exp(rng.uniform(np.log(least), np.log(most + 1))))
 
 
 def _labels(rng: Rng, n: int, K: int) -> np.ndarray:

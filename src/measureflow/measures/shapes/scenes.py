@@ -56,7 +56,7 @@ def core_and_halo(rng: Rng, labels: np.ndarray, K: int, d: int) -> np.ndarray:
 
 
 # Each scene with how often it is drawn, in parts.
-SCENES = {nested: 25, moons: 25, stripes: 20, arms: 10, crossing: 10, core_and_halo: 10}
+SCENES = {nested: 35, moons: 25, stripes: 20, arms: 10, crossing: 10, core_and_halo: 10}
 
 
 def any_scene(rng: Rng, labels: np.ndarray, K: int, d: int) -> np.ndarray:

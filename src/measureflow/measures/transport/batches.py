@@ -15,7 +15,7 @@ SMALL = 1 << 16  # cost entries below which a second thread takes longer to star
 
 
 class Solutions(NamedTuple):
-    """Costs and gaps (B,), potentials (B, n), (B, k), and plans: ``count`` (B,) cells i k + j and their masses."""
+    """Costs and gaps (B,), potentials (B, n), (B, k), and plans: ``entries`` (B,) cells i k + j and their masses."""
 
     cost: np.ndarray
     gap: np.ndarray
@@ -23,7 +23,7 @@ class Solutions(NamedTuple):
     g: np.ndarray
     cells: np.ndarray
     masses: np.ndarray
-    count: np.ndarray
+    entries: np.ndarray
 
 
 @inlined
@@ -98,7 +98,7 @@ def _share(first, step, x, y, w, v, a, b, total, out):
         f, g = out.f[p], out.g[p]
         squared_distances(x[p], y[p], ship.cost)
         solve(levels, a[p], b[p], g, _rounding(x[p], y[p]))
-        out.cost[p], out.count[p] = _write_plan(ship, total, out.cells[p], out.masses[p])
+        out.cost[p], out.entries[p] = _write_plan(ship, total, out.cells[p], out.masses[p])
         _feasible(ship.cost, b[p], f, g, home)
         out.gap[p] = out.cost[p] - _centre(f, g, w[p], v[p])
 

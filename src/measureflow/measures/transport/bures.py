@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from measureflow.measures import checks
-from measureflow.measures.gaussian import Gaussian
+from measureflow.measures.gaussian import Gaussian, matrix_sqrt
 
 
 def bures_wasserstein2(mu: Gaussian, nu: Gaussian) -> Tensor:
@@ -59,7 +59,7 @@ class _Gain(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, S: Tensor, T: Tensor, e: float) -> Tensor:
-        A, B = _root(S), _root(T)
+        A, B = matrix_sqrt(S), matrix_sqrt(T)
         U, s, Vh = torch.linalg.svd(A @ B)  # s^2 = m; squaring first would lose half the digits
         r = torch.hypot(s, s.new_tensor(e))
         saved = s * (s / (r + e)) if e > 0 else s  # = r - e
@@ -70,17 +70,10 @@ class _Gain(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx, slope):
+    def backward(ctx, slope):  # pyright: ignore[reportIncompatibleMethodOverride]
         BV, AU, h = ctx.saved_tensors
         h = slope[..., None] * h
         return (BV * h[..., None, :]) @ BV.mT, (AU * h[..., None, :]) @ AU.mT, None
-
-
-def _root(S: Tensor) -> Tensor:
-    """The symmetric square root, zero where an eigenvalue is only rounding: its root would be far from small."""
-    values, vectors = torch.linalg.eigh(S)
-    rounding = S.shape[-1] * torch.finfo(S.dtype).eps * values[..., -1:]
-    return (vectors * torch.where(values > rounding, values, 0.0).sqrt()[..., None, :]) @ vectors.mT
 
 
 def _check(mu: Gaussian, nu: Gaussian) -> None:

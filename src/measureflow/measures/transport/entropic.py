@@ -9,11 +9,11 @@ import torch
 from torch import Tensor
 
 from measureflow.measures import checks
+from measureflow.measures.transport.entropic_dual import EntropicDual
 from measureflow.measures.transport.exact import wasserstein2
 from measureflow.measures.transport.pairs import pair
 
 FEW = 50  # points on one side up to which exact potentials are quickly found
-MANY = 500  # atoms beyond which a Newton step costs more than it saves
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,8 +58,8 @@ def sinkhorn(
     w, v, tol = w.to(x.dtype), v.to(x.dtype), max(tol, 20 * torch.finfo(x.dtype).eps)
     squares = _squares(x, y)
     with torch.no_grad():
-        dual = _Dual(-squares / eps, w, v)
-        g, n_iter, error = _ascend(dual, _start(x, y, w, v) / eps, tol, int(max_iter))
+        dual = EntropicDual(-squares / eps, w, v)
+        g, n_iter, error = dual.ascend(_start(x, y, w, v) / eps, tol, int(max_iter))
         f = dual.rows(g)
         g = dual.columns(f)
         exponent = f[..., None] + g[..., None, :] + dual.logits
@@ -76,32 +76,6 @@ def sinkhorn(
     return EntropicTransport(cost, cost + eps * entropy, (eps * f, eps * g), margins, n_iter, error <= tol, plan)
 
 
-class _Dual:
-    """Potentials over epsilon, f (*b, n) and g (*b, k), of logits -c / epsilon: each the best answer to the other."""
-
-    def __init__(self, logits: Tensor, w: Tensor, v: Tensor):
-        self.logits, self.w, self.v = logits, w, v
-        self.log_w, self.log_v = _log(w), _log(v)
-
-    def rows(self, g: Tensor) -> Tensor:
-        return -torch.logsumexp(self.logits + (g + self.log_v)[..., None, :], -1)
-
-    def columns(self, f: Tensor) -> Tensor:
-        return -torch.logsumexp(self.logits + (f + self.log_w)[..., None], -2)
-
-    def lack(self, f: Tensor, g: Tensor) -> Tensor:
-        """The mass each atom still wants, (*b, k): the slope of the dual in g when f answers it."""
-        return self.v * -torch.expm1(g - self.columns(f))
-
-    def newton(self, f: Tensor, g: Tensor) -> Tensor:
-        """g where the dual's quadratic model at g is highest; not finite where that has no maximum."""
-        share = (self.logits + f[..., None] + (g + self.log_v)[..., None, :]).exp()  # rows sum to one
-        mass = (self.w[..., None] * share).sum(-2)
-        curvature = torch.diag_embed(mass + (self.v == 0)) - share.mT @ (self.w[..., None] * share)
-        gauge = self.v[..., None] * self.v[..., None, :]  # the direction of all ones is flat: close it
-        return g + torch.linalg.solve_ex(curvature + gauge, self.lack(f, g)[..., None])[0].squeeze(-1)
-
-
 def _start(x: Tensor, y: Tensor, w: Tensor, v: Tensor) -> Tensor:
     """The potential without entropy, to which the entropic one tends, where it is quickly had; else zero."""
     if min(x.shape[-2], y.shape[-2]) > FEW:
@@ -109,25 +83,5 @@ def _start(x: Tensor, y: Tensor, w: Tensor, v: Tensor) -> Tensor:
     return wasserstein2(x, y, weights=w, atom_weights=v).potentials[1]
 
 
-def _ascend(dual: _Dual, g: Tensor, tol: float, max_iter: int) -> tuple[Tensor, int, float]:
-    """Sinkhorn's step, and Newton's every fifth time where it halves the error: one always works, one ends fast."""
-    step, f = 0, dual.rows(g)
-    error = dual.lack(f, g).abs().sum(-1)
-    while step < max_iter and (error > tol).any():
-        step += 1
-        g_next = dual.columns(f)
-        if step % 5 == 0 and g.shape[-1] <= MANY:
-            jump = dual.newton(f, g)
-            after = dual.lack(dual.rows(jump), jump).abs().sum(-1)
-            g_next = torch.where((after < error / 2)[..., None], jump, g_next)
-        g, f = g_next, dual.rows(g_next)
-        error = dual.lack(f, g).abs().sum(-1)
-    return g, step, error.max().item() if error.numel() else 0.0
-
-
 def _squares(x: Tensor, y: Tensor) -> Tensor:
     return (x.unsqueeze(-2) - y.unsqueeze(-3)).square().sum(-1)
-
-
-def _log(w: Tensor) -> Tensor:
-    return torch.where(w > 0, w.clamp_min(torch.finfo(w.dtype).tiny).log(), -torch.inf)

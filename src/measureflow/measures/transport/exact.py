@@ -74,7 +74,7 @@ class _Exact(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx, slope, *_):
+    def backward(ctx, slope, *_):  # pyright: ignore[reportIncompatibleMethodOverride]
         x, y, f, g, cells, masses = ctx.saved_tensors
         k, d = y.shape[-2:]
         i, j = ((c[..., None].expand(*c.shape, d)) for c in (cells // k, cells % k))

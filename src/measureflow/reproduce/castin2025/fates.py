@@ -61,8 +61,9 @@ def follow(
             settled = _still(mu.covariance, path[-1].covariance, still)
             mu = path[-1]
             grown = torch.linalg.matrix_norm(mu.covariance) > method.limit * torch.linalg.matrix_norm(S0)
-            news = zip(moving, path.outcome, grown, settled, words, strict=True)
-            words = [_word(*report) if moves else old for moves, *report, old in news]
+            outcomes = path.outcome if isinstance(path.outcome, list) else [path.outcome]
+            news = zip(moving, outcomes, grown.tolist(), settled.tolist(), words, strict=True)
+            words = [_word(how, far, near) if moves else old for moves, how, far, near, old in news]
         kept.append(mu.covariance)
     fates = Fates(clock[:, None].expand(-1, len(S0)), torch.stack(kept), gone, words)
     return _well_drawn(field, fates, method) if drawn else fates

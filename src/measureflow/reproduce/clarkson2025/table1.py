@@ -13,6 +13,7 @@ from measureflow.circuits import kmeans_transformer, textbook
 from measureflow.circuits.clarkson import rows
 from measureflow.circuits.clarkson.geometry import Euclidean, Lifted, Spherical, ZeroSumSpherical
 from measureflow.circuits.clarkson.selections import TopKSoftmax
+from measureflow.reproduce.verdicts import Verdict, judged
 
 TITLE = "Clarkson 2025, Table 1: configurations of one transformer, and the algorithms they are"
 
@@ -26,6 +27,15 @@ FORMS = {
 }  # fmt: skip
 GAMMA, GAP = 2.0, 0.5
 SEED = 0
+
+
+EXACT = 1e-12  # rounding of float64 over the layers of the largest run, times ten
+
+
+def budget(size: str) -> str:
+    """The data that every configuration is run on."""
+    n, d, k, layers = SIZES[size]
+    return f"{n} points in {d} dimensions, {k} clusters, {layers} layers; the paper runs none of these rows"
 
 
 def compute(size, cache):
@@ -129,6 +139,38 @@ def render(tables):
     axes.set_title("Transformer against textbook; dark: the rows as printed, light: other forms", fontsize=9)
     axes.spines[["top", "right"]].set_visible(False)
     return {"table1": figure}
+
+
+def tabulate(tables) -> dict[str, pd.DataFrame]:
+    """Every configuration: its four attentions, normalisation and lift, and how far it is from the textbook."""
+    table = tables["table1"].fillna({"variant": ""})
+    shown = table.assign(printed=table["printed"].map({True: "yes", False: ""}))
+    shown["largest difference"] = shown["largest difference"].map("{:.1e}".format)
+    first = ["algorithm", "variant", "form", "printed"]
+    return {"table1": shown[[*first, *(c for c in shown if c not in first)]]}
+
+
+def verdicts(tables) -> list[Verdict]:
+    """One verdict for each row as printed, one for all others."""
+    table = tables["table1"]
+    said = [
+        judged(f"a layer is an iteration of {row['algorithm']} ({row['form']})", "exactly", _apart(row), _exact(row))
+        for _, row in table[table["printed"]].iterrows()
+    ]
+    others = table[~table["printed"]]
+    worst = others.loc[others["largest difference"].idxmax()]
+    wrong = int(others["labels that differ"].sum())
+    found = f"{len(others)} configurations: {wrong} labels differ, centres by at most {worst['largest difference']:.1e}"
+    every = all(_exact(row) for _, row in others.iterrows())
+    return [*said, judged("so in the other forms and weightings", "remarks 1-3 and A.2-A.5", found, every)]
+
+
+def _exact(row) -> bool:
+    return bool(row["labels that differ"] == 0 and row["largest difference"] < EXACT)
+
+
+def _apart(row) -> str:
+    return f"{row['labels that differ']} labels differ, centres by {row['largest difference']:.1e}"
 
 
 def findings(tables):

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from measureflow.measures import Empirical
+from measureflow.measures.decibels import from_decibels, to_decibels
 from measureflow.measures.priors import Mixtures
 from measureflow.measures.transport import wasserstein2
 from measureflow.models import load_pretrained
@@ -24,6 +25,7 @@ class Classical:
 
     name: str
     fit: Callable[[np.ndarray, int, int], Found]
+    slow: bool = False  # judged on fewer sets
 
     def answers(self, mixtures: Mixtures, seed: int) -> list[Empirical]:
         """The mixing measure found for each set."""
@@ -31,6 +33,8 @@ class Classical:
         counts = mixtures.n_components.tolist()
         found = [self.fit(x, K, seed + i) for i, (x, K) in enumerate(zip(points, counts, strict=True))]
         return [Empirical(torch.as_tensor(f.atoms), torch.as_tensor(f.masses)) for f in found]
+
+    weights = None
 
     @property
     def available(self) -> bool:
@@ -49,7 +53,7 @@ class Learned:
 
     name: str
     weights: str
-    schedule: str | None = None
+    schedule: str | None = None  # the one of its training
     snr_given: bool = True
     then_kmeans: bool = False  # round the tokens to K atoms by one start of k-means [E.5]
 
@@ -60,8 +64,14 @@ class Learned:
 
     @property
     def key(self) -> str:
-        """What its scores are kept under: other weights have other scores."""
-        return f"{self.name} {digest(self.weights)}"
+        """What its scores are kept under: other weights have other scores, another name for the same has not."""
+        told, kind = "given" if self.snr_given else "estimated", "kmeans" if self.then_kmeans else "tokens"
+        return f"{digest(self.weights)[:16]} {self.schedule or 'own'} {told} {kind}"
+
+    @property
+    def slow(self) -> bool:
+        """Whether it is judged on fewer sets: EM has to estimate the SNR."""
+        return not self.snr_given
 
     @torch.no_grad()
     def answers(self, mixtures: Mixtures, seed: int) -> list[Empirical]:
@@ -87,8 +97,8 @@ def estimated_snr_db(points: Tensor, seed: int) -> Tensor:
     r"""SNR from the noise that EM with K by BIC finds, :math:`v/\sigma^2 - 1` for the variance v, kept to 0..25 dB."""
     values = []
     for i, x in enumerate(points.double().numpy()):
-        snr = x.var(0).mean() / em_with_bic(x, seed + i, starts=5).variance - 1
-        values.append(10 * np.log10(np.clip(snr, 1.0, 10**2.5)))
+        snr = x.var(0).mean() / em_with_bic(x, seed + i, starts=5, patience=2).variance - 1
+        values.append(to_decibels(np.clip(snr, 1.0, from_decibels(25.0))))
     return torch.tensor(values, dtype=points.dtype)
 
 
@@ -106,7 +116,24 @@ PAPER_KMEANS = Classical("K-means", lambda x, K, seed: kmeans(x, K, seed))
 STRONG = (
     Classical("K-means++ x10", lambda x, K, seed: kmeans(x, K, seed, starts=10, init="k-means++")),
     Classical("EM x20, true K", lambda x, K, seed: shared_variance_em(x, K, seed)),
-    Classical("EM, K by BIC", lambda x, K, seed: em_with_bic(x, seed)),
+    Classical("EM, K by BIC", lambda x, K, seed: em_with_bic(x, seed, patience=2), slow=True),
 )
 BASE = "flow-transformer"
+# Sets seen in training, and the weights it began from; a test compares with the configs. The paper: 2.6 million each.
+BUDGETS = {
+    BASE: (72_400, ""),
+    f"{BASE}-32": (5_600, BASE),
+    f"{BASE}-unit": (14_720, BASE),
+    f"{BASE}-no-flow": (14_720, BASE),
+}
+
+
+def budget_of(contestant: Classical | Learned) -> str:
+    """What a contestant was trained on, in words; empty for those that need no training or have no weights."""
+    if isinstance(contestant, Classical) or contestant.weights not in BUDGETS:
+        return ""
+    sets, start = BUDGETS[contestant.weights]
+    return f"{sets:,} sets" + (f" after the {BUDGETS[start][0]:,} of {start}" if start else "")
+
+
 ESTIMATED = Learned("16 layers, SNR estimated", BASE, snr_given=False)

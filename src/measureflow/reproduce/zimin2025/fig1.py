@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,6 +13,7 @@ from measureflow.flows import entropy
 from measureflow.measures import Empirical
 from measureflow.measures.priors import paper_test_prior
 from measureflow.models import load_pretrained
+from measureflow.reproduce.verdicts import Verdict, corrected
 from measureflow.reproduce.zimin2025.contestants import BASE
 from measureflow.training.config import seeded
 
@@ -20,12 +22,18 @@ INSTANCES = {"tiny": 3, "small": 40, "paper": 100}
 POINTS = {"tiny": 60, "small": 400, "paper": 1000}
 SNR_DB = 10.0
 SHOWN = (0, 4, 8, 12, 16)
+WEIGHTS = (BASE,)
+
+
+def budget(size: str) -> str:
+    """Sets and points."""
+    return f"{INSTANCES[size]} sets of {POINTS[size]} points at {SNR_DB:g} dB, the paper 100 of 1000"
 
 
 @torch.no_grad()
 def compute(size: str, cache: Path) -> dict[str, pd.DataFrame]:
     """Read-out tokens of one set at every layer, and the entropy at every layer of many sets."""
-    model = load_pretrained(BASE)
+    model: Any = load_pretrained(BASE)
     mixtures = paper_test_prior(SNR_DB).sample(INSTANCES[size], POINTS[size], seeded("fig1", size))
     path = model.flow(mixtures.points, mixtures.snr_db)
     rows = []
@@ -62,6 +70,17 @@ def render(tables: dict[str, pd.DataFrame]) -> dict:
     axes[-1].set(title="entropy", xlabel="layer")
     axes[-1].spines[["top", "right"]].set_visible(False)
     return {"fig1": figure}
+
+
+def verdicts(tables: dict[str, pd.DataFrame]) -> list[Verdict]:
+    """The paper's entropy grows; it falls."""
+    mean = tables["entropy"].groupby("layer")["entropy"].mean()
+    steps = mean.diff().dropna()
+    found = f"from {mean.iloc[0]:.2f} to {mean.iloc[-1]:.2f}, falling at {(steps < 0).sum()} of {len(steps)} layers"
+    falls = mean.iloc[-1] < mean.iloc[0] and (steps < 0).mean() > 0.8
+    return [
+        corrected("the entropy of the tokens over the layers", "grows", found, bool((steps > 0).all()), bool(falls))
+    ]
 
 
 def findings(tables: dict[str, pd.DataFrame]) -> str:

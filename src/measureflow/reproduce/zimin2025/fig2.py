@@ -9,6 +9,7 @@ import torch
 
 from measureflow.measures.priors import paper_test_prior
 from measureflow.models import load_pretrained
+from measureflow.reproduce.verdicts import Verdict, judged
 from measureflow.reproduce.zimin2025.contestants import BASE
 from measureflow.training.config import seeded
 from measureflow.training.losses import mixing_w2
@@ -16,6 +17,14 @@ from measureflow.training.losses import mixing_w2
 TITLE = "Zimin 2025, Figure 2: the same data seen at a high and at a low signal-to-noise ratio"
 POINTS = {"tiny": 100, "small": 1000, "paper": 1000}
 LEVELS = (15.0, 5.0)
+WEIGHTS = (BASE,)
+
+
+def budget(size: str) -> str:
+    """One set at each level."""
+    return (
+        f"one set of {POINTS[size]} points at each of two levels; one model told two SNRs, the paper trains two models"
+    )
 
 
 @torch.no_grad()
@@ -24,7 +33,7 @@ def compute(size: str, cache: Path) -> dict[str, pd.DataFrame]:
     model, frames, centres = load_pretrained(BASE), [], []
     for data_snr in LEVELS:
         mixtures = paper_test_prior(data_snr).sample(1, POINTS[size], seeded("fig2", data_snr))
-        true = mixtures.centres[0][mixtures.proportions[0] > 0]
+        true = mixtures.centers[0][mixtures.proportions[0] > 0]
         centres.append(pd.DataFrame(true.numpy(), columns=["x0", "x1"]).assign(data_snr=data_snr))
         for told in LEVELS:
             tokens = model(mixtures.points, torch.tensor([told]))
@@ -48,6 +57,17 @@ def render(tables: dict[str, pd.DataFrame]) -> dict:
         axis.set(title=f"data {data:g} dB, told {told:g} dB", xticks=[], yticks=[])
         axis.set_aspect("equal", adjustable="datalim")
     return {"fig2": figure}
+
+
+def verdicts(tables: dict[str, pd.DataFrame]) -> list[Verdict]:
+    """Being told the wrong SNR costs, both ways."""
+    w2 = tables["tokens"].groupby(["data_snr", "told_snr"])["w2"].first()
+    said = []
+    for data, told, words in ((15.0, 5.0, "too coarse"), (5.0, 15.0, "too fine")):
+        found = f"W2 squared {w2[data, told]:.4f} for {w2[data, data]:.4f}"
+        claim = f"data at {data:g} dB seen at {told:g} dB: clustering is {words}"
+        said.append(judged(claim, "shown, no number", found, bool(w2[data, told] > w2[data, data])))
+    return said
 
 
 def findings(tables: dict[str, pd.DataFrame]) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pandas as pd
 
 from measureflow.measures.priors import paper_test_prior, signal_to_noise
+from measureflow.reproduce.verdicts import Verdict, judged
 from measureflow.reproduce.zimin2025.measurements import LEVELS
 from measureflow.training.config import seeded
 
@@ -14,16 +15,21 @@ TITLE = "Zimin 2025, Figure 6: example data at high, moderate and low SNR"
 POINTS = {"tiny": 100, "small": 1000, "paper": 1000}
 
 
+def budget(size: str) -> str:
+    """One set at each level."""
+    return f"one set of {POINTS[size]} points at each of the three levels, as the paper"
+
+
 def compute(size: str, cache: Path) -> dict[str, pd.DataFrame]:
     """Points with their labels, and the centres."""
     points, centres = [], []
     for label, snr_db in LEVELS.items():
         m = paper_test_prior(snr_db).sample(1, POINTS[size], seeded("fig6", snr_db))
-        snr = float(signal_to_noise(m.centres, m.proportions, m.noise_variance))
+        snr = float(signal_to_noise(m.centers, m.proportions, m.noise_variance))
         points.append(
             pd.DataFrame(m.points[0].numpy(), columns=["x0", "x1"]).assign(label=m.labels[0].numpy(), data=label)
         )
-        centres.append(pd.DataFrame(m.centres[0].numpy(), columns=["x0", "x1"]).assign(data=label, snr=snr))
+        centres.append(pd.DataFrame(m.centers[0].numpy(), columns=["x0", "x1"]).assign(data=label, snr=snr))
     return {"points": pd.concat(points, ignore_index=True), "centres": pd.concat(centres, ignore_index=True)}
 
 
@@ -40,6 +46,16 @@ def render(tables: dict[str, pd.DataFrame]) -> dict:
         axis.set(title=label, xticks=[], yticks=[])
         axis.set_aspect("equal", adjustable="datalim")
     return {"fig6": figure}
+
+
+def verdicts(tables: dict[str, pd.DataFrame]) -> list[Verdict]:
+    """The SNR of each set is the one asked for."""
+    snr = tables["centres"].groupby("data", sort=False)["snr"].first()
+    return [
+        judged(f"{label}: the SNR is {db:g} dB", f"{10 ** (db / 10):.2f}", f"{snr[label]:.2f}",
+               bool(abs(snr[label] / 10 ** (db / 10) - 1) < 1e-3))
+        for label, db in LEVELS.items()
+    ]  # fmt: skip
 
 
 def findings(tables: dict[str, pd.DataFrame]) -> str:

@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import torch
 
 from measureflow.models import load_pretrained
-from measureflow.reproduce.zimin2025.contestants import BASE
+from measureflow.reproduce.verdicts import Verdict, judged, unsettled
+from measureflow.reproduce.zimin2025.contestants import BASE, BUDGETS
 
 TITLE = "Zimin 2025, Figure 8: flow speed and total flow against the SNR"
-WEIGHTS = {16: BASE, 32: f"{BASE}-32", 64: f"{BASE}-64"}
+BY_DEPTH = {16: BASE, 32: f"{BASE}-32", 64: f"{BASE}-64"}
+WEIGHTS = tuple(BY_DEPTH.values())
+
+
+def budget(size: str) -> str:
+    """The models and what they were trained on."""
+    trained = [f"{layers} layers: {sets:,} sets{f' after those of {start}' if start else ''}"
+               for layers, name in BY_DEPTH.items() if name in BUDGETS for sets, start in [BUDGETS[name]]]  # fmt: skip
+    return "; ".join([*trained, "the paper: 2.6 million each, from random weights"])
 
 
 @torch.no_grad()
@@ -19,9 +29,10 @@ def compute(size: str, cache: Path) -> dict[str, pd.DataFrame]:
     """Total flow T = F(SNR) and speed T / L of each depth that ships."""
     snr = torch.linspace(3, 15, 49)
     frames = []
-    for layers, name in WEIGHTS.items():
+    for layers, name in BY_DEPTH.items():
         if name in load_pretrained.available():
-            T = load_pretrained(name).speed(snr)
+            model: Any = load_pretrained(name)
+            T = model.speed(snr)
             frames.append(pd.DataFrame({"layers": layers, "snr_db": snr, "total": T, "speed": T / layers}))
     return {"flow": pd.concat(frames, ignore_index=True)}
 
@@ -40,18 +51,38 @@ def render(tables: dict[str, pd.DataFrame]) -> dict:
     return {"fig8": figure}
 
 
-def findings(tables: dict[str, pd.DataFrame]) -> str:
-    """Range of the flow at each depth."""
-    words = []
+def spread(tables: dict[str, pd.DataFrame]) -> float:
+    """The largest difference of the total flow between depths, over its mean; nan for one depth."""
+    total = tables["flow"].pivot(index="snr_db", columns="layers", values="total")
+    return (
+        float(((total.max(axis=1) - total.min(axis=1)) / total.mean(axis=1)).max())
+        if total.shape[1] > 1
+        else float("nan")
+    )
+
+
+def independent(tables: dict[str, pd.DataFrame]) -> bool:
+    """Whether every depth was trained from weights of its own, so that a common flow says something."""
+    return all(not BUDGETS[BY_DEPTH[layers]][1] for layers in tables["flow"]["layers"].unique())
+
+
+def verdicts(tables: dict[str, pd.DataFrame]) -> list[Verdict]:
+    """The flow falls with the SNR; what the depth does can be judged only by models trained apart."""
+    said = []
     for layers, curve in tables["flow"].groupby("layers"):
         falls = bool((curve["total"].diff().dropna() <= 1e-6).all())
-        ends = curve["total"].iloc[[0, -1]]
-        words.append(
-            f"{layers} layers: total flow {ends.iloc[0]:.2f} at 3 dB and {ends.iloc[1]:.2f} at 15 dB, "
-            f"{'falling throughout' if falls else 'not monotone'}."
-        )
-    total = tables["flow"].pivot(index="snr_db", columns="layers", values="total")
-    if total.shape[1] > 1:
-        spread = ((total.max(axis=1) - total.min(axis=1)) / total.mean(axis=1)).max()
-        words.append(f"Between depths it differs by at most {spread:.0%}.")
-    return "The paper finds a total flow that falls with the SNR and hardly depends on the depth. " + " ".join(words)
+        found = f"{curve['total'].iloc[0]:.2f} at 3 dB to {curve['total'].iloc[-1]:.2f} at 15 dB"
+        said.append(judged(f"{layers} layers: the total flow falls with the SNR", "falls", found, falls))
+    claim, apart = "the total flow hardly depends on the depth", f"{spread(tables):.0%} apart at most"
+    if independent(tables):
+        return [*said, judged(claim, "hardly", apart, spread(tables) < 0.1)]
+    why = f"{apart}, but the deeper model began from the weights of the other: this says nothing"
+    return [*said, unsettled(claim, "hardly", why)]
+
+
+def findings(tables: dict[str, pd.DataFrame]) -> str:
+    """Range of the flow at each depth, and why the depths cannot be compared."""
+    words = [f"{verdict.claim}: {verdict.ours}." for verdict in verdicts(tables)]
+    return "The paper finds a total flow that falls with the SNR and hardly depends on the depth. Found: " + " ".join(
+        words
+    )

@@ -1,24 +1,32 @@
-"""Tables 1 to 11: the printed number, ours, and the gap in each cell, beside opponents stronger than the paper's."""
+"""Tables 1 to 11: ours beside the printed number in each cell, and opponents stronger than the paper's."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from importlib.resources import files
-from itertools import combinations
 from pathlib import Path
-from textwrap import fill
 
 import pandas as pd
 
-from measureflow.reproduce.zimin2025.contestants import BASE, ESTIMATED, PAPER_KMEANS, STRONG, Classical, Learned
-from measureflow.reproduce.zimin2025.measurements import LEVELS, POINTS, SETS, measure, summary
+from measureflow.reproduce.verdicts import Verdict, judged
+from measureflow.reproduce.zimin2025 import orderings
+from measureflow.reproduce.zimin2025.contestants import (
+    BASE,
+    ESTIMATED,
+    PAPER_KMEANS,
+    STRONG,
+    Classical,
+    Learned,
+    budget_of,
+)
+from measureflow.reproduce.zimin2025.measurements import LEVELS, POINTS, SETS, SLOW_SETS, measure, summary
 
 REGIMES = (
     PAPER_KMEANS,
-    Learned("Uniform -> Uniform", BASE, "uniform"),
+    Learned("Uniform -> Uniform", BASE),
     Learned("Uniform -> Unit", BASE, "unit"),
     Learned("Unit -> Uniform", f"{BASE}-unit", "uniform"),
-    Learned("Unit -> Unit", f"{BASE}-unit", "unit"),
+    Learned("Unit -> Unit", f"{BASE}-unit"),
 )
 DEPTHS = (
     PAPER_KMEANS,
@@ -53,48 +61,96 @@ class Table:
 
     @property
     def everyone(self) -> tuple[Classical | Learned, ...]:
-        """The paper's columns, the strong opponents, and the model that must estimate its SNR."""
-        return (*self.columns, *STRONG, ESTIMATED)
+        """The paper's columns, the strong opponents, and the model that must estimate its SNR, unless n varies."""
+        return (*self.columns, *(c for c in (*STRONG, ESTIMATED) if not (self.all_sizes and c.slow)))
+
+    @property
+    def WEIGHTS(self) -> tuple[str, ...]:
+        """The models whose scores the table shows."""
+        return tuple(sorted({c.weights for c in self.everyone if c.weights is not None}))
+
+    def sizes(self, size: str) -> tuple[int, ...]:
+        """How many points the sets have."""
+        return ((30, 60) if size == "tiny" else (100, 500, 1000, 2000)) if self.all_sizes else (POINTS[size],)
+
+    def budget(self, size: str) -> str:
+        """Test sets and points; what each model was trained on is in the table."""
+        points = ", ".join(map(str, self.sizes(size)))
+        slow = ", ".join(c.name for c in self.everyone if c.slow)
+        fewer = f" ({SLOW_SETS[size]} for {slow})" if slow else ""
+        return f"{SETS[size]} test sets a cell{fewer} at n = {points}, the same for all; the paper does not say"
 
     def compute(self, size: str, cache: Path) -> dict[str, pd.DataFrame]:
-        """The printed number, ours and the gap for every column."""
-        sizes = ((30, 60) if size == "tiny" else (100, 500, 1000, 2000)) if self.all_sizes else (POINTS[size],)
+        """The score of every set, and the printed number, ours and the gap for every column."""
         shared = cache.parents[2] / "scores" / size  # the tables share most columns
         shared.mkdir(parents=True, exist_ok=True)
-        ours = summary(measure(self.everyone, LEVELS, sizes, SETS[size], shared), ["column", "data", "n"])
+        scores = measure(self.everyone, LEVELS, self.sizes(size), SETS[size], shared, SLOW_SETS[size])
+        ours = summary(scores, ["column", "data", "n"])
         numbers, on = printed(self.name), ["data", "column"]
         if self.all_sizes:
             parts = numbers["column"].str.split(", n=", expand=True)
             numbers = numbers.assign(column=parts[0], n=parts[1].astype(int))
-            numbers, on = numbers[numbers["n"].isin(sizes)], [*on, "n"]
+            numbers, on = numbers[numbers["n"].isin(self.sizes(size))], [*on, "n"]
         table = ours.merge(numbers, on=on, how="outer")
         table["ours"] = table["log_w2"] if self.logarithm else table["w2"]
         table["error"] = table["log_w2_error"] if self.logarithm else table["w2_error"]
         table["gap"] = table["ours"] - table["printed"]
-        return {"cells": table[["data", "column", "n", "sets", "ours", "error", "printed", "gap"]]}
+        trained = {c.name: budget_of(c) for c in self.everyone}
+        table["trained on"] = table["column"].map(trained)
+        cells = table[["data", "column", "n", "sets", "ours", "error", "printed", "gap", "trained on"]]
+        return {"cells": cells, "scores": scores.assign(w2=scores["w2"].map("{:.6g}".format).astype(float))}
+
+    def tabulate(self, tables: dict[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
+        """A row for each column of the paper's table and each opponent: ours with its error, and the printed number."""
+        cells = tables["cells"]
+        at = cells["data"] + cells["n"].map(lambda n: f", n = {n:.0f}" if self.all_sizes and n == n else "")
+        text = cells.assign(at=at, cell=[_cell(row) for row in cells.itertuples()])
+        wide = text.pivot(index="column", columns="at", values="cell").reindex([c.name for c in self.everyone])
+        trained = cells.groupby("column")["trained on"].first()
+        return {"cells": wide[list(at.unique())].assign(**{"trained on": trained}).reset_index()}
 
     def render(self, tables: dict[str, pd.DataFrame]) -> dict:
-        """The table as a picture: in each cell ours with its standard error, the printed number and the gap."""
+        """A dot with its standard error for each column, the printed number as a ring; a panel for each level."""
         import matplotlib.pyplot as plt
 
-        cells = tables["cells"]
-        columns = [c.name for c in self.everyone]
-        sizes = sorted(cells["n"].dropna().unique()) if self.all_sizes else [None]
-        rows = [(label, n) for label in LEVELS for n in sizes]
-        figure, axes = plt.subplots(figsize=(1.15 * len(columns) + 1.6, 0.62 * len(rows) + 1.2), layout="constrained")
-        axes.set(xlim=(-1.2, len(columns) - 0.4), ylim=(len(rows) - 0.4, -1.3))
-        axes.axis("off")
-        axes.set_title(f"{self.TITLE}\nours, standard error; below: printed (gap)", fontsize=9)
-        for j, name in enumerate(columns):
-            axes.text(j, -0.9, fill(name, 12), ha="center", va="center", fontsize=8)
-        axes.axhline(-0.45, color="black", linewidth=0.8)
-        for i, (label, n) in enumerate(rows):
-            here = cells[(cells["data"] == label) & ((cells["n"] == n) | (n is None))].set_index("column")
-            axes.text(-1.2, i, label if n is None else f"{label}\nn = {n:.0f}", va="center", fontsize=8)
-            for j, name in enumerate(columns):
-                if name in here.index:
-                    _draw_cell(axes, j, i, here.loc[name], here["ours"].min())
+        cells, names = tables["cells"], [c.name for c in self.everyone][::-1]
+        figure, axes = plt.subplots(1, len(LEVELS), figsize=(10, 0.32 * len(names) + 1.2), sharey=True)
+        most = cells["n"].max()
+        for panel, label in zip(axes, LEVELS, strict=True):
+            here = cells[(cells["data"] == label) & ((cells["n"] == most) | cells["n"].isna())].set_index("column")
+            here = here.reindex(names)
+            panel.errorbar(here["ours"], range(len(names)), xerr=here["error"], fmt="o", color="#1f6feb", label="ours")
+            panel.plot(here["printed"], range(len(names)), "o", mfc="none", color="0.4", ms=9, label="printed")
+            panel.set_title(label, fontsize=9)
+            panel.set_xlabel("log W2 squared" if self.logarithm else "W2 squared")
+            if not self.logarithm:
+                panel.set_xscale("log")
+            panel.spines[["top", "right"]].set_visible(False)
+        axes[0].set_yticks(range(len(names)), names)
+        axes[-1].legend(frameon=False, fontsize=8)
+        figure.tight_layout()
         return {self.name: figure}
+
+    def verdicts(self, tables: dict[str, pd.DataFrame]) -> list[Verdict]:
+        """The printed numbers of k-means and of our base model, and the orderings of the columns with paired errors."""
+        cells = tables["cells"]
+        said, weak = [], self.columns[0].name
+        for column, words in ((weak, "K-means, the paper's opponent"), (self._base, "the 16-layer model")):
+            mine = cells[(cells["column"] == column)].dropna(subset=["ours", "printed"])
+            if column is not None and len(mine):
+                off = (mine["ours"] - mine["printed"]) / mine["error"]
+                meets = off.abs().max() <= 3 if column == weak else off.max() <= 2
+                found = ", ".join(f"{row.ours:.4f} ± {row.error:.4f}" for row in mine.itertuples())
+                wanted = ", ".join(f"{value:.4f}" for value in mine["printed"])
+                said.append(judged(f"{words} has the printed error", wanted, found, bool(meets)))
+        pairs = orderings.paired(tables["scores"], cells, self.columns, self.logarithm)
+        return said + orderings.verdicts(pairs)
+
+    @property
+    def _base(self) -> str | None:
+        """The column of the shipped 16-layer model, run as it was trained."""
+        names = [c.name for c in self.columns if isinstance(c, Learned) and c.weights == BASE and not c.then_kmeans]
+        return names[0] if names else None
 
     def findings(self, tables: dict[str, pd.DataFrame]) -> str:
         """Who is best at each level, which of the paper's orderings hold, and what is missing."""
@@ -103,43 +159,22 @@ class Table:
         lines = []
         for label in LEVELS:
             here = cells[(cells["data"] == label) & cells["ours"].notna()].sort_values("ours")
-            best = here.iloc[0]
+            best = here[here["sets"] == here["sets"].max()].iloc[0]  # fewer sets are other sets
             lines.append(f"{label}: least is {best['column']} with {best['ours']:.4f} over {int(best['sets'])} sets.")
-        lines.append(_orderings(cells))
+        lines.append(orderings.in_words(orderings.paired(tables["scores"], cells, self.columns, self.logarithm)))
         if len(missing):
             lines.append(f"No weights ship yet for: {', '.join(missing)}; their cells show the printed number alone.")
         return " ".join(lines)
 
 
-def _orderings(cells: pd.DataFrame) -> str:
-    """How many pairs of columns come in the order the paper prints them, and which do not."""
-    both = cells.dropna(subset=["ours", "printed"])
-    held, failed = 0, []
-    for (label, _), here in both.groupby(["data", "n"], sort=False):
-        for (_, a), (_, b) in combinations(here.sort_values("printed").iterrows(), 2):
-            if a["printed"] == b["printed"]:
-                continue
-            if a["ours"] < b["ours"]:
-                held += 1
-            else:
-                failed.append(f"{a['column']} below {b['column']} ({label})")
-    words = f"Of the {held + len(failed)} orderings of two columns that the paper prints, {held} hold"
-    return f"{words}; not: {', '.join(failed)}." if failed else f"{words}."
+def _cell(row) -> str:
+    """Ours with its standard error, and the printed number in brackets; what is not there is left out."""
+    ours = f"{row.ours:.4f} ± {row.error:.4f}" if row.ours == row.ours else ""
+    return f"{ours} ({row.printed:.4f})".strip() if row.printed == row.printed else ours
 
 
 def _spaced(name: str) -> str:
     return f"Table {name.removeprefix('table')}"
-
-
-def _draw_cell(axes, x: int, y: int, cell: pd.Series, least: float) -> None:
-    """Ours in blue where it is the least of its row; what is not there is left out."""
-    if pd.notna(cell["ours"]):
-        best = cell["ours"] == least
-        text = f"{cell['ours']:.4f} \u00b1 {cell['error']:.4f}"
-        axes.text(x, y - 0.13, text, ha="center", va="center", fontsize=7.5, color="#1f6feb" if best else "black")
-    if pd.notna(cell["printed"]):
-        gap = f" ({cell['gap']:+.4f})" if pd.notna(cell["gap"]) else ""
-        axes.text(x, y + 0.2, f"{cell['printed']:.4f}{gap}", ha="center", va="center", fontsize=6.5, color="0.45")
 
 
 def printed(name: str) -> pd.DataFrame:
@@ -156,7 +191,7 @@ def _both(number: int, what: str, columns, **kwargs) -> list[Table]:
     ]
 
 
-TABLES_BY_NAME = {
+BY_NAME = {
     table.name: table
     for table in [
         Table("table1", "flow-speed regimes, training -> evaluation, W2 squared", REGIMES, logarithm=False),

@@ -6,12 +6,23 @@ from pathlib import Path
 
 import pandas as pd
 
+from measureflow.reproduce.verdicts import Verdict, judged
+from measureflow.reproduce.zimin2025.contestants import BASE, BUDGETS
 from measureflow.reproduce.zimin2025.measurements import LEVELS, POINTS, measure, summary
 from measureflow.reproduce.zimin2025.tables import DEPTHS, printed
 
 TITLE = "Zimin 2025, the 16-layer row of Table 2 on five hundred sets"
 SETS = {"tiny": 2, "small": 500, "paper": 2000}
 TARGETS = {"High SNR": 0.0020, "Moderate SNR": 0.0100, "Low SNR": 0.0480}  # for training on processors
+WEIGHTS = (BASE,)
+
+
+def budget(size: str) -> str:
+    """Test sets, and what the model was trained on beside the paper's."""
+    sets, _ = BUDGETS[BASE]
+    return f"{SETS[size]} test sets a level at n = {POINTS[size]}; trained on {sets:,} sets, the paper's on 2.6 million"
+
+
 MODEL = next(column for column in DEPTHS if column.name == "16 layers")
 
 
@@ -42,6 +53,21 @@ def render(tables: dict[str, pd.DataFrame]) -> dict:
     panels[0].set_ylabel("W2 squared")
     figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False)
     return {"targets": figure}
+
+
+def tabulate(tables: dict[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
+    """Ours, the target and the printed number."""
+    return {"targets": tables["targets"].round({"w2": 5, "w2_error": 5})}
+
+
+def verdicts(tables: dict[str, pd.DataFrame]) -> list[Verdict]:
+    """The printed row, within two standard errors; and our own target."""
+    said = []
+    for row in tables["targets"].itertuples():
+        found = f"{row.w2:.5f} ± {row.w2_error:.5f}"
+        reached = row.w2 <= row.printed + 2 * row.w2_error
+        said.append(judged(f"16 layers, {row.data}", f"{row.printed:.4f}", found, bool(reached)))
+    return said
 
 
 def findings(tables: dict[str, pd.DataFrame]) -> str:

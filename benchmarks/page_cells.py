@@ -1,0 +1,33 @@
+"""What the pages are made of: Markdown tables, numbers as a person writes them, and where the sources lie."""
+
+import csv
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+RESULTS = ROOT / "benchmarks" / "results"
+WEIGHTS = ROOT / "src" / "measureflow" / "weights"
+MADE = "<!-- made by benchmarks/pages.py: run `make scoreboard FROM=results` instead of editing -->"
+
+
+def table(headings: list[str], rows: list[list[str]]) -> str:
+    """A Markdown table; a bar inside a cell is escaped."""
+    cells = [[str(cell).replace("|", "\\|") for cell in row] for row in rows]
+    lines = ["| " + " | ".join(row) + " |" for row in [headings, *cells]]
+    return "\n".join([lines[0], "|" + "---|" * len(headings), *lines[1:]])
+
+
+def number(value) -> str:
+    """Three figures, without an exponent where a person would write none."""
+    if value is None:
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "**no**"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if abs(value) >= 1000:
+        return f"{round(value, 2 - len(str(int(abs(value)))) + 1):,.0f}"
+    return f"{value:.3g}"
+
+
+def read_csv(path: Path) -> list[dict[str, str]]:
+    return list(csv.DictReader(path.read_text(encoding="utf-8").splitlines())) if path.exists() else []

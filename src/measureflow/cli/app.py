@@ -1,0 +1,42 @@
+"""The application that the commands belong to, and what they share."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from measureflow import __version__
+
+main = typer.Typer(
+    name="measureflow",
+    help="Attention layers as velocity fields on probability measures: simulate, build, train, cluster.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # help in plain text: loading rich would take two thirds of the time it needs
+)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"measureflow {__version__}")
+        raise typer.Exit
+
+
+@main.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and leave.")
+    ] = False,
+) -> None:
+    pass
+
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of words.")]
+
+
+def insist_on_a_folder(out: Path) -> None:
+    """A ValueError before the work if the results could not be written after it."""
+    blocked = next((part for part in (out, *out.parents) if part.exists() and not part.is_dir()), None)
+    if blocked is not None:
+        raise ValueError(f"--out must name a folder, and {blocked} is a file")

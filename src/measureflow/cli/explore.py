@@ -1,0 +1,48 @@
+"""``measureflow explore``."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from measureflow.cli.app import main
+
+
+@main.command()
+def explore(
+    data: Annotated[Path | None, typer.Argument(help="A table to open the page with.")] = None,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port on this machine; any free one by default.")] = 0,
+    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page in a browser.")] = True,
+    results: Annotated[Path, typer.Option(help="Folder in which reproduce left its results.")] = Path("out"),
+) -> None:
+    """Open the web page: watch tokens cluster layer by layer, attention flow, and circuits act.
+
+    It is served to this machine alone, and asks nothing of any other.
+
+    Examples:
+
+      measureflow explore
+
+      measureflow explore data.csv --port 8000 --no-browser
+    """
+    try:
+        if data is not None:  # a table that cannot be used is told here, not by an empty page
+            from measureflow.tables.read import read_table
+
+            read_table(data)
+    except (ValueError, OSError) as error:
+        typer.echo(f"Cannot explore: {error}", err=True)
+        raise typer.Exit(2) from None
+    try:
+        from measureflow.explorer.server import create_app, serve
+    except ImportError as error:
+        typer.echo(f"The page needs more packages ({error.name}): pip install 'measureflow[explore]'", err=True)
+        raise typer.Exit(2) from None
+    from measureflow.reproduce import PAPERS, artefacts
+
+    try:
+        app = create_app(data, results=results, artefacts={paper: artefacts(paper) for paper in PAPERS}, warm=True)
+        serve(app, port, browser=browser)
+    except OSError as error:
+        typer.echo(f"Cannot explore: {error}", err=True)
+        raise typer.Exit(2) from None

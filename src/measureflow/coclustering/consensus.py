@@ -1,0 +1,76 @@
+"""What two flows say together: their average opinion of the rows, and the better of their two partitions under it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from measureflow.coclustering.average import Average, facts, gaussian_misfit
+from measureflow.coclustering.clusters import SeenRows, ShapedClusters
+from measureflow.coclustering.opinions import Opinion, consistent, of_gaussians, of_shapes, with_copies
+from measureflow.coclustering.partition import Partition, judged, outliers, tree_cut
+from measureflow.mixtures.clusters import GaussianClusters
+from measureflow.mixtures.rows import Rows
+from measureflow.models import AnyShapeFlow
+
+MOST_ROWS = 1024  # rows that the flow of shapes looks at: its time grows with their square
+FEWEST_ROWS = 32  # fewer are left to the Gaussians: the flow has seen no such sets
+
+
+@dataclass(frozen=True)
+class Consensus:
+    """What two flows say of the rows seen."""
+
+    seen: SeenRows
+    opinion: Opinion
+    gaussian_weight: float  # of the Gaussians' opinion in it
+    gaussians: Partition
+    shapes: Partition  # the best cut of the tree of the opinion, or that of as many clusters as were asked for
+
+    @property
+    def gaussians_win(self) -> bool:
+        """Whether the Gaussians' partition is worth at least as much as the other."""
+        return self.gaussians.worth >= self.shapes.worth
+
+    @property
+    def partition(self) -> Partition:
+        """The better of the two."""
+        return self.gaussians if self.gaussians_win else self.shapes
+
+    @property
+    def outliers(self) -> np.ndarray:
+        """Which of the rows seen belong to nothing."""
+        return outliers(self.opinion)
+
+    def clusters(self, gaussians: GaussianClusters, rows: Rows) -> GaussianClusters | ShapedClusters:
+        """The clusters of the better partition, over all rows."""
+        if self.gaussians_win:
+            return gaussians
+        return ShapedClusters.of(self.seen, self.shapes, self.opinion.together, rows)
+
+
+def consult(
+    flow: AnyShapeFlow,
+    average: Average,
+    rows: Rows,
+    clusters: GaussianClusters,
+    n_clusters_posterior: dict[int, float],
+    n_clusters: int | None = None,
+) -> Consensus | None:
+    """What a flow of shapes and a mixture found by a flow of Gaussians say together; None of too few or equal rows."""
+    frame = clusters.frame.unshaped
+    if len(rows.weights) < FEWEST_ROWS or not frame.used.any() or clusters.mixture.variance <= 0:
+        return None
+    X = rows.repeated(MOST_ROWS)
+    points = frame.rows_inward(X)
+    r = clusters.probabilities(X)
+    shapes, gaussians = of_shapes(flow, points), of_gaussians(r, n_clusters_posterior)
+    cut = tree_cut(shapes)
+    known = facts(shapes, gaussians, cut, r.argmax(1), gaussian_misfit(clusters, X), points.shape[1])
+    opinion, weight = average.of(shapes, gaussians, known, cut.n_clusters)
+    opinion = with_copies(consistent(opinion), points)
+    if n_clusters is not None:
+        opinion = opinion.given(n_clusters)
+    best = judged(opinion, r.argmax(1))
+    return Consensus(SeenRows(frame, points), opinion, weight, best, tree_cut(opinion, n_clusters))

@@ -1,0 +1,67 @@
+"""What each flow says of some rows: the probability that two belong together, and how many clusters there are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+
+from measureflow.measures.partitions import PairTree
+from measureflow.models import AnyShapeFlow
+
+
+@dataclass(frozen=True)
+class Opinion:
+    """What is said of n rows."""
+
+    together: np.ndarray  # (n, n): probabilities that two rows belong together
+    n_clusters: dict[int, float]  # the probability of each number of clusters
+    outlying: np.ndarray  # (n,): probabilities that a row belongs to nothing
+
+    @property
+    def p_one(self) -> float:
+        """The probability that all rows are one cluster."""
+        return self.n_clusters.get(1, 0.0)
+
+    def given(self, n_clusters: int) -> Opinion:
+        """The same opinion of the pairs where the number of clusters is known."""
+        return replace(self, n_clusters={n_clusters: 1.0})
+
+
+@torch.no_grad()
+def of_shapes(flow: AnyShapeFlow, points: np.ndarray) -> Opinion:
+    """The opinion of the flow that knows clusters of any shape, of points (n, d)."""
+    parameter = next(flow.parameters())
+    said = flow.together(torch.as_tensor(points).to(parameter)[None])
+    together = torch.sigmoid(said.logits[0].double()).cpu().numpy()
+    numbers = torch.softmax(said.n_clusters[0].double(), -1).tolist()
+    return Opinion(together, dict(enumerate(numbers, 1)), torch.sigmoid(said.noise[0].double()).cpu().numpy())
+
+
+def consistent(opinion: Opinion) -> Opinion:
+    """The same opinion, whose probability of a single cluster does not contradict what it says of pairs.
+
+    All rows of a single cluster belong together, so it cannot be likelier than that rows do which lie in different
+    clusters of the best cut.
+    """
+    P, p_one = opinion.together, opinion.p_one
+    tree = PairTree.of(P)
+    labels = tree.labels(2 + int(tree.scores[1:].argmax()))
+    most = float(P[labels[:, None] != labels].mean())
+    if p_one <= most:
+        return opinion
+    others = {K: p * (1 - most) / max(1 - p_one, 1e-12) for K, p in opinion.n_clusters.items()}
+    return replace(opinion, n_clusters=others | {1: most})
+
+
+def with_copies(opinion: Opinion, points: np.ndarray) -> Opinion:
+    """The same opinion of points (n, d), in which a row surely belongs with its copies."""
+    first = np.unique(points, axis=0, return_inverse=True)[1].reshape(-1)
+    return replace(opinion, together=np.where(first[:, None] == first, 1.0, opinion.together))
+
+
+def of_gaussians(r: np.ndarray, n_clusters: dict[int, float]) -> Opinion:
+    r"""The opinion of a mixture, from its responsibilities r (n, K): two rows belong together with probability
+    :math:`\sum_k r_{ik} r_{jk}`, and no row belongs to nothing."""
+    return Opinion(r @ r.T, n_clusters, np.zeros(len(r)))

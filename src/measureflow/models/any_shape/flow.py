@@ -1,0 +1,170 @@
+"""A flow for clusters of any shape, and the probability that two rows belong together."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from measureflow.flows import euler, integrate
+from measureflow.measures import checks
+from measureflow.models.any_shape.config import AnyShapeConfig
+from measureflow.models.any_shape.features import (
+    N_FACTS,
+    PATH_SHARES,
+    connection_facts,
+    density_of,
+    landmark_features,
+    local_facts,
+    log_connections,
+    squared_distances,
+)
+from measureflow.models.any_shape.layer import ShapeLayer
+from measureflow.models.any_shape.tokens import ColouredTokens, LimitedGradient, all_but_own, on_sphere
+
+MOST_CLUSTERS = 60  # numbers of clusters that the flow can tell apart
+SHARPER = 3.0  # by how much P is sharpened for one of the counts of clusters that it implies
+REACHES = (-1.0, -0.33, 0.33, 1.0)  # logs of path lengths, in local units, around which their meaning may change
+REACH_WIDTH = 0.4
+PAIR_CODES = 32  # numbers in which two rows are compared beyond position and colour
+
+
+class Together(NamedTuple):
+    """What the flow says of a set."""
+
+    logits: Tensor  # (B, n, n): of the probability that two rows belong together
+    noise: Tensor  # (B, n): logits of the probability that a row belongs to nothing
+    n_clusters: Tensor  # (B, 60): logits of the numbers of clusters from one on
+    path: list[ColouredTokens]  # the tokens at every layer
+
+
+class AnyShapeFlow(nn.Module):
+    r"""Tokens gather into clusters of any shape: positions flow in R^d, colours on a sphere, along the same attention.
+
+    The answer is :math:`P_{ij}`, the probability that rows i and j belong together, read off where the tokens ended:
+
+    .. math:: \operatorname{logit} P_{ij} = b + a_i + a_j - s \log(1 + |y_i - y_j|^2 / w_i w_j)
+        + \gamma_{ij}\, c_i \cdot c_j + e_i \cdot e_j + g_{ij}(u_{ij})
+
+    where u is how far two rows are along the best path through the others (`log_connections`), and g is what the
+    features make of it. Everything but positions is invariant, so rotating, shifting, scaling or permuting the rows
+    changes nothing in P.
+
+    All layers share their weights: they are steps along one field. After ``reshape_after`` of them, what lies between
+    rows and their tokens is what the flow takes for noise; space is reshaped so that this noise becomes rounder, as far
+    as the flow judges it right.
+
+    >>> model = AnyShapeFlow()
+    >>> x = torch.randn(2, 30, 5, generator=torch.Generator().manual_seed(0))
+    >>> model(x).shape
+    torch.Size([2, 30, 30])
+    """
+
+    def __init__(self, config: AnyShapeConfig | None = None):
+        super().__init__()
+        self.config = c = config or AnyShapeConfig()
+        self.start = nn.Sequential(nn.Linear(N_FACTS, c.n_features), nn.GELU(), nn.Linear(c.n_features, c.n_features))
+        self.connect = nn.Linear(len(PATH_SHARES), c.n_features)
+        self.reach = nn.Linear(c.n_features, len(REACHES))
+        for layer in (self.connect, self.reach):
+            nn.init.zeros_(layer.weight)
+            nn.init.zeros_(layer.bias)
+        self.restart = nn.Sequential(nn.Linear(N_FACTS, c.n_features), nn.GELU(), nn.Linear(c.n_features, c.n_features))
+        judge = nn.Linear(c.n_features, 1)
+        nn.init.constant_(judge.bias, -2.0)  # space begins nearly as it is
+        self.reshape = nn.Sequential(nn.LayerNorm(c.n_features), judge)
+        self.layer = ShapeLayer(c)
+        self.pair = nn.Sequential(nn.LayerNorm(c.n_features), nn.Linear(c.n_features, 3 + PAIR_CODES))
+        self.bias = nn.Parameter(torch.tensor([0.0, 1.0, 1.0]))
+        self.noise = nn.Sequential(nn.LayerNorm(c.n_features), nn.Linear(c.n_features, 1))
+        self.count = nn.Sequential(
+            nn.Linear(2 * c.n_features + 7, c.hidden), nn.GELU(), nn.Linear(c.hidden, MOST_CLUSTERS)
+        )
+
+    def forward(self, points: Tensor) -> Tensor:
+        """Probabilities (B, n, n) that rows of points (B, n, d) belong together."""
+        return torch.sigmoid(self.together(points).logits)
+
+    def together(self, points: Tensor) -> Together:
+        """Everything the flow says of points (B, n, d), with at least two rows."""
+        if points.ndim != 3 or points.shape[1] < 2 or points.shape[2] < 1:
+            raise ValueError(f"points must have shape (B, n, d) with at least two rows, got {tuple(points.shape)}")
+        checks.finite("points", points)
+        first, connections = self._first(points)
+        path = self._flow(first)
+        tokens = path[-1]
+        logits = self._pair_logits(tokens) + self._reach_logits(tokens.features, connections)
+        return Together(
+            logits, self.noise(tokens.features).squeeze(-1), self._count_logits(tokens.features, logits), path
+        )
+
+    def _flow(self, first: ColouredTokens) -> list[ColouredTokens]:
+        """The tokens at every layer, a step of Euler's method each; space is reshaped between two of them."""
+        before, n_layers = self.config.reshape_after, self.config.n_layers
+        if not 0 < before < n_layers:
+            return self._leg(first, n_layers)
+        path = self._leg(first, before)
+        return [*path, *self._leg(self._reshaped(path[-1]), n_layers - before)[1:]]
+
+    def _leg(self, tokens: ColouredTokens, n_layers: int) -> list[ColouredTokens]:
+        """The tokens before and after each of so many layers."""
+        return integrate(self.layer, tokens, [1.0] * n_layers, LimitedGradient(euler)).states
+
+    def _first(self, points: Tensor) -> tuple[ColouredTokens, Tensor]:
+        """The first tokens, and how far (B, n, n) rows are along the best paths, in local units."""
+        x = points - points.mean(1, keepdim=True)
+        x = x / x.square().mean((1, 2), keepdim=True).sqrt().clamp_min(1e-12)
+        facts, log_scale, gaps = local_facts(x)
+        paths, m = log_connections(gaps), self.config.n_colours
+        density = density_of(gaps, log_scale)
+        marks = [landmark_features(squares, density, m) for squares in (gaps, torch.exp(2 * paths))]
+        features = self.start(facts) + self.connect(connection_facts(paths, log_scale))
+        tokens = ColouredTokens(x, x, on_sphere(torch.cat(marks, -1)), features, log_scale, all_but_own(x))
+        return tokens, paths - (log_scale + log_scale.mT) / 2
+
+    def _reshaped(self, tokens: ColouredTokens) -> ColouredTokens:
+        r"""Space in which noise of covariance W, that of rows minus tokens, looks rounder: :math:`x \to L^{-1} x` with
+        :math:`L L^T = (1 - \alpha) I + \alpha W / \tau`, where tau is the mean of W's diagonal and the features say
+        alpha."""
+        x, y, _, f, *_ = tokens
+        d = x.shape[-1]
+        noise = (x - y).detach()  # gradients through a matrix root are wild, and teach little
+        W = noise.mT @ noise / x.shape[1]
+        mean = W.diagonal(dim1=-2, dim2=-1).mean(-1)[:, None, None].clamp_min(1e-12)
+        alpha = torch.sigmoid(self.reshape(f.mean(1, keepdim=True)))
+        shape = (1 - alpha + 1e-3) * torch.eye(d, dtype=x.dtype, device=x.device) + alpha * W / mean
+        root = torch.linalg.cholesky(shape)
+        x, y = (torch.linalg.solve_triangular(root, t.mT, upper=False).mT for t in (x, y))
+        size = x.square().mean((1, 2), keepdim=True).sqrt().clamp_min(1e-12)
+        x, y = x / size, y / size
+        facts, log_scale, _ = local_facts(x)
+        return tokens._replace(rows=x, positions=y, features=f + self.restart(facts), log_scale=log_scale)
+
+    def _pair_logits(self, tokens: ColouredTokens) -> Tensor:
+        _, y, colours, f, log_scale, _ = tokens
+        alone, width, affinity, codes = self.pair(f).split([1, 1, 1, PAIR_CODES], -1)
+        width = width + log_scale
+        gaps = squared_distances(y) * torch.exp(-(width + width.mT))
+        base, far, hue = self.bias
+        agreement = 4 * nn.functional.softplus(hue + affinity + affinity.mT) * (colours @ colours.mT)
+        codes = codes @ codes.mT / math.sqrt(PAIR_CODES)
+        return base + alone + alone.mT - 2 * nn.functional.softplus(far) * torch.log1p(gaps) + agreement + codes
+
+    def _reach_logits(self, f: Tensor, connections: Tensor) -> Tensor:
+        """What the features make of the paths between rows: a sum of steps at a few lengths, as high as both say."""
+        heights = self.reach(f)
+        steps = [torch.sigmoid((connections - at) / REACH_WIDTH) for at in REACHES]
+        return sum(
+            ((h + h.mT) * step for h, step in zip(heights.split(1, -1), steps, strict=True)), start=torch.zeros(())
+        )
+
+    def _count_logits(self, f: Tensor, logits: Tensor) -> Tensor:
+        """Logits of the number of clusters, from the features and from P as it is, sharpened, and cut at one half."""
+        n, logits = logits.shape[1], logits.detach()
+        P = torch.stack([torch.sigmoid(logits), torch.sigmoid(SHARPER * logits), (logits > 0).to(logits)], 1)
+        sizes = 1 + P.sum(-1) - P.diagonal(dim1=-2, dim2=-1)  # rows whose cluster has s rows count 1/s each
+        facts = torch.cat([(1 / sizes).sum(-1).log(), (sizes.mean(-1) / n).log()], -1)
+        rows = facts.new_full((len(facts), 1), math.log(n / 100))
+        return self.count(torch.cat([f.mean(1), f.amax(1), facts, rows], -1))

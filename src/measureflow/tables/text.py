@@ -1,0 +1,173 @@
+"""Text into a frame: the encoding, the separator, the decimal mark and the marks of missing values are found."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
+
+import numpy as np
+import pandas as pd
+
+SEPARATORS = (",", ";", "\t", "|")
+MOST_COLUMNS = 10_000
+MISSING = (
+    "?",
+    "-",
+    "--",
+    ".",
+    "na",
+    "missing",
+)  # beside those that pandas knows: an empty cell, NA, NaN, null, None ...
+NUMBER = re.compile(r"\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*")
+DECIMAL_COMMA = re.compile(r"\s*[-+]?\d+,\d+\s*")
+THOUSANDS = re.compile(r"\s*[-+]?\d{1,3}(,\d{3})+(\.\d*)?\s*")
+CONTROL = re.compile("[\x00-\x08\x0e-\x19\x1b-\x1f]")  # what a text does not hold
+
+
+def decode(body: bytes) -> str:
+    """The text of a file in UTF-8, UTF-16 or, where it is neither, Latin-1 as Windows writes it.
+
+    >>> decode("größe".encode("latin-1")) == decode("größe".encode("utf-16")) == "größe"
+    True
+    """
+    if not body.strip():
+        raise ValueError("the file is empty")
+    encodings = ("utf-8-sig", "cp1252", "latin-1")
+    if body.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
+        encodings = ("utf-16",)
+    elif not body.startswith(BOM_UTF8) and b"\0" in body[1:200:2] + body[0:200:2]:
+        encodings = ("utf-16-le" if body[1:200:2].count(0) > body[0:200:2].count(0) else "utf-16-be",)
+    for encoding in encodings:
+        try:
+            text = body.decode(encoding)
+        except UnicodeDecodeError:
+            continue
+        if not text.strip():
+            raise ValueError("the file is empty")
+        if CONTROL.search(text):
+            break
+        return text
+    raise ValueError("the file is neither a table of text nor an Excel or Parquet file")
+
+
+def parse_text(text: str) -> pd.DataFrame:
+    """A frame of text that is CSV, JSON lines or a JSON list."""
+    first = text.lstrip()[:1]
+    frame = parse_json(text) if first in ("{", "[") else parse_csv(text)
+    for name in frame.columns:
+        frame[name] = as_numbers(frame[name])
+    return frame
+
+
+def parse_csv(text: str) -> pd.DataFrame:
+    """Lines of cells; the separator is found, and a first line of numbers is data and not names.
+
+    >>> parse_csv("1,5;2\\n3,5;4\\n").to_numpy().tolist()
+    [[1.5, 2.0], [3.5, 4.0]]
+    """
+    head = [line for line in text[:200_000].splitlines() if line.strip()][:20]
+    separator = find_separator(head)
+    if max(line.count(separator) for line in head) >= MOST_COLUMNS:
+        raise ValueError(f"the file has more than {MOST_COLUMNS} columns")
+    comma = separator != "," and any(DECIMAL_COMMA.fullmatch(cell) for line in head for cell in line.split(separator))
+    first = [cell.strip().strip('"') for cell in head[0].split(separator)]
+    header = None if all(not cell or _is_number(cell, comma) for cell in first) and any(first) else 0
+    try:
+        frame = pd.read_csv(
+            io.StringIO(text),
+            sep=separator,
+            header=header,
+            decimal="," if comma else ".",
+            na_values=list(MISSING),
+            index_col=False,
+            skipinitialspace=True,
+            low_memory=False,
+            on_bad_lines="error",
+        )
+    except (ValueError, OverflowError, RecursionError, pd.errors.ParserWarning) as error:  # ParserError is a ValueError
+        raise ValueError(f"the file cannot be read as a table: {str(error).strip()}") from None
+    if frame.empty:
+        raise ValueError("the file has a line of names and no rows")
+    frame.columns = distinct_names([str(name).strip() if header == 0 else f"x{name}" for name in frame.columns])
+    return frame
+
+
+def parse_json(text: str) -> pd.DataFrame:
+    """A list of objects or of rows, or one object on each line."""
+    try:
+        try:
+            found = json.loads(text)
+        except ValueError:
+            found = [json.loads(line) for line in text.splitlines() if line.strip()]
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"the file begins as JSON and cannot be read as such: {error}") from None
+    rows = found if isinstance(found, list) else [found]
+    if rows and all(isinstance(row, dict) for row in rows):
+        names = list(dict.fromkeys(name for row in rows for name in row))
+        cells = [[row.get(name) for name in names] for row in rows]
+    elif rows and all(isinstance(row, list) for row in rows) and len({len(row) for row in rows}) == 1 and rows[0]:
+        names, cells = [f"x{j}" for j in range(len(rows[0]))], rows
+    else:
+        raise ValueError("the file is JSON, but neither a list of objects nor of rows of one length")
+    if any(isinstance(cell, (dict, list)) for row in cells for cell in row):
+        raise ValueError("the file is JSON whose rows hold lists or objects; a table has one value in each cell")
+    names = distinct_names([str(name).strip() for name in names])
+    columns = ([row[j] for row in cells] for j in range(len(names)))
+    return pd.DataFrame({name: pd.Series(cells).infer_objects() for name, cells in zip(names, columns, strict=True)})
+
+
+def distinct_names(names: list[str]) -> list[str]:
+    """The names, those that are empty or taken made into others as pandas does: "Unnamed: 0", "a.1"."""
+    seen: dict[str, int] = {}
+    out = []
+    for j, name in enumerate(names):
+        name = name or f"Unnamed: {j}"
+        while name in seen:
+            seen[name] += 1
+            name = f"{name}.{seen[name]}"
+        seen[name] = 0
+        out.append(name)
+    return out
+
+
+def as_numbers(column: pd.Series) -> pd.Series:
+    """A column of texts as numbers, if all that is not missing is one; "1,200" counts as one, "?" as missing.
+
+    >>> as_numbers(pd.Series(["1,200", "?", "30"])).tolist()
+    [1200.0, nan, 30.0]
+    """
+    if column.dtype.kind not in "OTU" and str(column.dtype) not in ("str", "string"):
+        return column
+    cells = column.map(lambda cell: cell.strip() if isinstance(cell, str) else cell)
+    cells = cells.where(~cells.isin(["", *MISSING]) & cells.notna(), None)
+    present = cells.dropna()
+    if present.empty or present.map(lambda cell: isinstance(cell, bool)).any():
+        return column
+    texts = present.map(str)
+    if not texts.map(lambda cell: bool(NUMBER.fullmatch(cell) or THOUSANDS.fullmatch(cell))).all():
+        return column
+    out = pd.Series(np.nan, index=column.index, name=column.name)
+    out[present.index] = [float(cell.replace(",", "")) for cell in texts]
+    return out
+
+
+def find_separator(head: list[str]) -> str:
+    """The separator that parts all lines alike, into the most cells; a comma, which numbers may hold too, comes last.
+
+    `csv.Sniffer` takes the comma of "1,5;2,5" for the separator where no names stand above, and gives up on lines of
+    different lengths.
+
+    >>> find_separator(["1,5;2,5", "1,25;3,5"])
+    ';'
+    """
+    bare = [re.sub('"[^"]*"', "", line) for line in head]  # what is quoted separates nothing
+    counts = {sep: [line.count(sep) for line in bare] for sep in SEPARATORS}
+    steady = {sep: n[0] for sep, n in counts.items() if n[0] and len(set(n)) == 1}
+    steady = steady or {sep: min(n) for sep, n in counts.items() if min(n)}
+    return max(steady, key=lambda sep: (sep != ",", steady[sep]), default=",")
+
+
+def _is_number(cell: str, comma: bool) -> bool:
+    return bool(NUMBER.fullmatch(cell.replace(",", ".") if comma else cell))

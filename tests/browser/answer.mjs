@@ -1,0 +1,124 @@
+// The answer: the library's own, its dial, its stability, and what others say.
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { ROOT, SHOTS } from "./harness.mjs";
+import { answered, clusters, groups, k, move, opened, slowness, still, test, until, upload } from "./support.mjs";
+
+test("opens with an example, already clustered", async ({ page, address }) => {
+  await clusters(page, address);
+  assert.ok((await k(page)) >= 2);
+  assert.match(await page.locator(".drop").innerText(), /344 rows, 5 columns/);
+});
+
+test("loads a file and finds its three groups, numbered from 0", async ({ page, address }) => {
+  await clusters(page, address);
+  await upload(page, "groups.csv", groups(300));
+  await opened(page, "groups.csv");
+  assert.equal(await k(page), 3);
+  assert.deepEqual(await page.locator(".card .disc").allInnerTexts(), ["0", "1", "2"]);
+  for (const size of await page.locator(".card-size").allInnerTexts()) assert.match(size, /^100 rows, 33 %$/);
+});
+
+test("a file of 300 rows dropped on the header is drawn in colour; how soon, and by how long a task, is printed", async ({ page, address }) => {
+  await clusters(page, address);
+  await still(page);
+  const before = slowness();
+  await page.evaluate(() => {
+    window.tasks = [];
+    new PerformanceObserver((list) => window.tasks.push(...list.getEntries().map((one) => one.duration))).observe({ type: "longtask" });
+  });
+  const began = await page.evaluate((text) => {
+    const transfer = new DataTransfer();
+    transfer.items.add(new File([text], "dropped.csv", { type: "text/csv" }));
+    document.querySelector("header.top").dispatchEvent(new DragEvent("drop", { bubbles: true, dataTransfer: transfer }));
+    return performance.now();
+  }, groups(300));
+  const coloured = await page.evaluate(async () => {
+    const canvas = document.querySelector('canvas[aria-label="Rows and tokens"]');
+    const copy = new OffscreenCanvas(240, 150).getContext("2d", { willReadFrequently: true });
+    const colours = () => {
+      copy.clearRect(0, 0, 240, 150);
+      copy.drawImage(canvas, 0, 0, 240, 150);
+      const { data } = copy.getImageData(0, 0, 240, 150);
+      let strong = 0;
+      for (let i = 0; i < data.length; i += 4) strong += +(Math.max(data[i], data[i + 1], data[i + 2]) - Math.min(data[i], data[i + 1], data[i + 2]) > 60);
+      return strong;
+    };
+    while (document.querySelector(".drop strong").textContent !== "dropped.csv" || colours() < 40) await new Promise(requestAnimationFrame);
+    return performance.now();
+  });
+  await answered(page);
+  await still(page);
+  const longest = Math.max(0, ...(await page.evaluate(() => window.tasks)));
+  const slow = Math.max(before, slowness());
+  console.log(`        first colours after ${(coloured - began).toFixed(0)} ms, longest task ${longest.toFixed(0)} ms, on a machine that was ${slow.toFixed(1)} times as slow as when idle`);
+  assert.ok(coloured > began); // speed is printed, never asserted: the clock belongs to the machine
+});
+
+test("page and library agree on ten tables", async ({ page, address }) => {
+  await clusters(page, address);
+  const cases = [...Array.from({ length: 4 }, (_, i) => [`groups${i}.csv`, groups(90 + 30 * i, Array.from({ length: i + 1 }, (_, j) => [9 * j, (j % 2) * 7]))]), ...["latin1.csv", "gaps.csv", "ids.csv", "shuffled.csv", "lines.jsonl", "book.xlsx"].map((name) => [name, readFileSync(join(ROOT, "tests/files", name))])];
+  for (const [name, content] of cases) {
+    await upload(page, name, content);
+    await opened(page, name);
+    const asked = await fetch(`${address}/api/fit`, { method: "POST", body: content });
+    const said = await asked.json();
+    assert.equal(await k(page), said.n_clusters, name);
+    const [file] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "Save labels" }).click()]);
+    const lines = readFileSync(await file.path(), "utf8").trim().split("\n").slice(1);
+    assert.deepEqual(lines.map((line) => Number(line.split(",").at(-2))), said.labels, name);
+  }
+});
+
+test("the dial is the library's: another dial, another answer, and back", async ({ page, address }) => {
+  await clusters(page, address);
+  const found = await k(page);
+  const dial = page.getByRole("slider", { name: "Signal to noise" });
+  await move(dial, 24);
+  await until(async () => (await k(page)) > found, "a finer answer");
+  assert.match(page.url(), /db=24/);
+  await page.getByRole("button", { name: "Let the library set it" }).click();
+  await until(async () => (await k(page)) === found, "the answer of before");
+  assert.doesNotMatch(page.url(), /db=/);
+});
+
+test("the curve of K over the dial names its plateaus", async ({ page, address }) => {
+  await clusters(page, address);
+  await upload(page, "groups.csv", groups(240));
+  await opened(page, "groups.csv");
+  await move(page.getByRole("slider", { name: "Signal to noise" }), 10);
+  await until(async () => /stays at 3/.test(await page.locator(".dial-words").innerText()), "the plateau", 180);
+});
+
+test("stability is measured when asked for, of K and of each cluster", async ({ page, address }) => {
+  await clusters(page, address);
+  await upload(page, "groups.csv", groups(120));
+  await opened(page, "groups.csv");
+  await page.getByRole("button", { name: "How stable?" }).click();
+  await page.locator(".verdict [data-stable]").waitFor({ timeout: 300_000 });
+  assert.match(await page.locator(".verdict").innerText(), /K = 3 came back in 100 % of 10 refits/);
+  assert.equal(await page.locator(".card [data-stable]").count(), 3);
+});
+
+test("peers are real, and their colours are like ours", async ({ page, address }) => {
+  await clusters(page, address);
+  await upload(page, "groups.csv", groups(240));
+  await opened(page, "groups.csv");
+  await page.getByRole("button", { name: "Compare" }).click();
+  await page.locator('[data-peer="HDBSCAN"]').waitFor({ timeout: 120_000 });
+  assert.match(await page.locator('[data-peer="Gaussian mixture"]').innerText(), /K = 3 by BIC, (spheres|one shape|upright shapes|a shape each)/);
+  await page.locator('[data-peer="k-means"]').scrollIntoViewIfNeeded();
+  await page.screenshot({ path: join(SHOTS, "cluster-peers.png") });
+});
+
+test("how it misleads: five dials, a square, one Gaussian", async ({ page, address }) => {
+  await clusters(page, address);
+  await page.getByRole("button", { name: "Show", exact: true }).click();
+  await page.getByText("one gaussian: in truth one group").waitFor({ timeout: 180_000 });
+  const captions = await page.locator(".small-ones figcaption").allInnerTexts();
+  assert.equal(captions.length, 7);
+  assert.match(captions[6], /^K = 1,/);
+  await page.locator(".small-ones").scrollIntoViewIfNeeded();
+  await page.screenshot({ path: join(SHOTS, "cluster-misleads.png") });
+});

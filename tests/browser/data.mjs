@@ -1,0 +1,92 @@
+// Where the rows come from: files of every kind, shapes, points drawn by hand.
+import assert from "node:assert/strict";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { ROOT, SHOTS } from "./harness.mjs";
+import { answered, clusters, groups, k, move, opened, test, until, upload } from "./support.mjs";
+
+test("rows with gaps are counted, and columns left out have a reason", async ({ page, address }) => {
+  await clusters(page, address, "?data=penguins");
+  await page.locator(".notes").getByText("344 rows, 2 of them with gaps left out.").waitFor();
+  await page.getByText("Columns, axes and model").click();
+  await page.getByText("species (text)").waitFor();
+});
+
+test("points drawn by hand flow at once, and travel in the address", async ({ page, address }) => {
+  await clusters(page, address);
+  await page.getByRole("button", { name: "Draw points" }).click();
+  await opened(page, "Drawn by hand");
+  const rows = async () => Number(/(\d+) rows/.exec(await page.locator("[data-table]").innerText())[1]);
+  const before = await rows();
+  const { x, y, width, height } = await page.locator('canvas[aria-label="Rows and tokens"]').boundingBox();
+  await page.mouse.move(x + 0.8 * width, y + 0.75 * height);
+  await page.mouse.down();
+  for (let i = 0; i < 12; i++) {
+    await page.mouse.move(x + 0.8 * width + 3 * i, y + 0.75 * height + (i % 3) * 8);
+    await page.waitForTimeout(60);
+  }
+  await page.mouse.up();
+  await until(async () => (await rows()) > before + 5, "more points");
+  await answered(page);
+  await until(async () => /data=drawn-\w{60}/.test(page.url()), "the points in the address");
+  const [count, url] = [await rows(), page.url()];
+  await page.goto("about:blank");
+  await page.goto(url);
+  await answered(page);
+  assert.equal(await rows(), count);
+  await page.screenshot({ path: join(SHOTS, "cluster-drawn.png") });
+});
+
+test("shapes with a known answer, and their noise", async ({ page, address }) => {
+  await clusters(page, address);
+  await page.getByRole("combobox", { name: "A shape" }).selectOption("blobs");
+  await opened(page, "Four groups");
+  assert.equal(await k(page), 4);
+  const sure = await page.locator(".verdict").innerText();
+  await move(page.getByRole("slider", { name: "Noise", exact: true }), 1);
+  await until(async () => /noise=1/.test(page.url()), "the noise in the address");
+  await answered(page);
+  assert.notEqual(await page.locator(".verdict").innerText(), sure);
+});
+
+test("garbage is refused in plain words, and the page goes on", async ({ page, address }) => {
+  await clusters(page, address);
+  const trouble = page.locator(".notice.bad");
+  page.ignore(/422/);
+  for (const [name, content, words] of [
+    ["photo.csv", Buffer.from([0xff, 0xd8, 0xff, 0xe0, 0, 1, 2, 0x80]), "photo.csv cannot be used: the file is neither a table"],
+    ["words.csv", "a,b\nx,y\nz,w\nu,v\n", "no column holds numbers to cluster (a: text, b: text)"],
+    ["empty.csv", "", "the file is empty"],
+    ["broken.parquet", "PAR1 but not really", "cannot be read as Parquet"],
+  ]) {
+    await upload(page, name, content);
+    await trouble.getByText(words).waitFor();
+  }
+  await page.screenshot({ path: join(SHOTS, "cluster-garbage.png") });
+  await upload(page, "good.csv", groups(60));
+  await opened(page, "good.csv");
+  assert.equal(await trouble.count(), 0);
+});
+
+test("two rows and one row are tables too", async ({ page, address }) => {
+  await clusters(page, address);
+  for (const name of ["two-rows.csv", "one-row.csv", "frame.parquet", "plain.csv.gz"]) {
+    await upload(page, name, readFileSync(join(ROOT, "tests/files", name)));
+    await opened(page, name);
+    assert.equal(await page.locator(".notice.bad").count(), 0, name);
+  }
+});
+
+test("takes ten megabytes", async ({ page, address }) => {
+  await clusters(page, address);
+  const file = join(mkdtempSync(join(tmpdir(), "measureflow-")), "large.csv");
+  const text = groups(750_000);
+  assert.ok(text.length > 10 * 2 ** 20, `${text.length} bytes`);
+  writeFileSync(file, text);
+  await page.setInputFiles('input[type="file"]', file);
+  await until(async () => /750,000 rows/.test(await page.locator(".drop").innerText()), "the table", 120);
+  await page.locator(".notes").getByText("The picture shows 4,000 of 750,000 rows.").waitFor({ timeout: 120_000 });
+  assert.equal(await k(page), 3);
+  rmSync(file);
+});

@@ -1,0 +1,76 @@
+// Attention as a velocity field.
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { SHOTS } from "./harness.mjs";
+import { move, pixels, test, until } from "./support.mjs";
+
+const clock = async (page) => Number(await page.getByRole("slider", { name: "Time" }).inputValue());
+
+test("every attention flows, has a sentence of its own, and its paths differ", async ({ page, address }) => {
+  await page.goto(`${address}/#dynamics`);
+  const attention = page.getByRole("combobox", { name: "Attention" });
+  const [seen, said] = [new Set(), new Set()];
+  await page.getByRole("button", { name: "Pause" }).click();
+  for (const name of await attention.locator("option").evaluateAll((options) => options.map((option) => option.value))) {
+    await attention.selectOption(name);
+    assert.equal(await clock(page), 0);
+    for (let i = 0; i < 3; i++) await page.getByRole("button", { name: "Step" }).click();
+    assert.ok((await clock(page)) > 0, `${name} does not flow`);
+    await page.waitForTimeout(100);
+    seen.add(await pixels(page, "Paths of covariances in the cone"));
+    said.add(await page.locator(".says").innerText());
+  }
+  assert.equal(seen.size, 8);
+  assert.equal(said.size, 8);
+});
+
+test("after a blow-up another attention plays", async ({ page, address }) => {
+  await page.goto(`${address}/#dynamics`);
+  await page.locator('[data-preset="blowup"]').click();
+  await page.getByText("The tokens left for infinity").waitFor();
+  assert.match(await page.locator(".says").innerText(), /every Gaussian grows without limit/);
+  await page.getByRole("combobox", { name: "Attention" }).selectOption("l2");
+  await until(async () => (await clock(page)) > 0.3, "the next flow");
+});
+
+test("presets, arrows, a scrubber, two attentions side by side, and all of it in the address", async ({ page, address }) => {
+  await page.goto(`${address}/#dynamics`);
+  for (const preset of ["collapse", "rotate", "directions", "shift"]) await page.locator(`[data-preset="${preset}"]`).click();
+  await page.getByRole("combobox", { name: "Beside it" }).selectOption("softmax");
+  await until(async () => (await clock(page)) > 1, "some flow");
+  await page.getByRole("button", { name: "Pause" }).click();
+  assert.equal(await page.locator(".worlds canvas").count(), 2);
+  const end = await page.locator(".worlds canvas").first().evaluate((canvas) => canvas.toDataURL());
+  await page.getByLabel("Arrows of the field").uncheck();
+  await page.waitForTimeout(100);
+  assert.notEqual(await page.locator(".worlds canvas").first().evaluate((canvas) => canvas.toDataURL()), end);
+  await page.getByLabel("Arrows of the field").check();
+  await page.waitForTimeout(100);
+  assert.equal(await page.locator(".worlds canvas").first().evaluate((canvas) => canvas.toDataURL()), end);
+  await move(page.getByRole("slider", { name: "Time" }), 0.4);
+  await page.waitForTimeout(100);
+  assert.notEqual(await page.locator(".worlds canvas").first().evaluate((canvas) => canvas.toDataURL()), end);
+  await page.screenshot({ path: join(SHOTS, "dynamics-two.png") });
+  const url = page.url();
+  assert.match(url, /scores=sharp/);
+  await page.goto("about:blank");
+  await page.goto(url);
+  await page.locator(".worlds canvas").nth(1).waitFor();
+  assert.equal(await page.getByRole("combobox", { name: "Beside it" }).inputValue(), "softmax");
+});
+
+test("the server flows the cloud that was chosen, and can be told to stop", async ({ page, address }) => {
+  await page.goto(`${address}/#dynamics`);
+  await page.getByRole("combobox", { name: "First cloud" }).selectOption("ring");
+  const sent = page.waitForRequest((request) => request.url().endsWith("/api/simulate") && request.method() === "POST");
+  await page.getByRole("button", { name: "Run it" }).click();
+  const { points } = (await sent).postDataJSON();
+  assert.equal(points.length, 1000);
+  for (const [x, y] of points) assert.ok(Math.abs(Math.hypot(x, y) - 1.6) < 0.6, "a point off the ring");
+  await page.locator('[data-job="done"]').waitFor({ timeout: 120_000 });
+  await page.getByText("This is the end of the run.").waitFor({ timeout: 60_000 });
+  await page.getByRole("combobox", { name: "Attention" }).selectOption("sinkhorn");
+  await page.getByRole("button", { name: "Run it" }).click();
+  await page.getByRole("button", { name: "Cancel" }).click();
+  await page.locator('[data-job="cancelled"]').waitFor();
+});

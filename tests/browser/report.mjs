@@ -1,0 +1,38 @@
+// The one-page report of `measureflow cluster`, on a screen and on a phone.
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { pythonPath, ROOT, SHOTS } from "./harness.mjs";
+import { test } from "./support.mjs";
+
+/** Wine, with thirteen columns of long names, and what the command writes about it. */
+function report() {
+  const folder = mkdtempSync(join(tmpdir(), "measureflow-report-"));
+  const table = "from sklearn.datasets import load_wine; import sys; load_wine(as_frame=True).data.to_csv(sys.argv[1], index=False)";
+  execFileSync(pythonPath(), ["-c", table, join(folder, "wine.csv")], { cwd: ROOT });
+  execFileSync(pythonPath(), ["-m", "measureflow.cli", "cluster", join(folder, "wine.csv"), "--out", folder, "--stability", "2"], { cwd: ROOT });
+  return folder;
+}
+
+test("the report of a table with many columns fits a screen and a phone, light and dark", async ({ page }) => {
+  const folder = report();
+  try {
+    for (const [width, colorScheme] of [[1280, "light"], [390, "dark"]]) {
+      await page.setViewportSize({ width, height: 900 });
+      await page.emulateMedia({ colorScheme });
+      await page.goto(pathToFileURL(join(folder, "report.html")).href);
+      assert.ok((await page.evaluate(() => document.documentElement.scrollWidth)) <= width, `wider than ${width} pixels`);
+      const paper = await page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+      assert.equal(paper === "rgb(255, 255, 255)", colorScheme === "light");
+      assert.equal(await page.locator(".pictures img").count(), 4);
+      await page.getByText("comes back").waitFor();
+      assert.ok((await page.locator(".heat tr").count()) > 2);
+      await page.screenshot({ path: join(SHOTS, `report-${width}.png`), fullPage: true });
+    }
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});

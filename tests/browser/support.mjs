@@ -1,0 +1,64 @@
+// What the tests of the page share: how to reach a view, how to wait, tables to bring.
+import assert from "node:assert/strict";
+
+export const tests = [];
+/** A test: its name tells its window too, as in "at 390 pixels, dark". */
+export const test = (name, run) => tests.push({ name, run });
+
+export const k = async (page) => Number((await page.locator("[data-k]").getAttribute("data-k", { timeout: 60_000 })) ?? NaN);
+export const pixels = (page, label) => page.locator(`canvas[aria-label="${label}"]`).evaluate((canvas) => canvas.toDataURL());
+export const move = (slider, value) =>
+  slider.evaluate((input, v) => {
+    input.value = v;
+    input.dispatchEvent(new Event("input", { bubbles: true }));
+  }, String(value));
+
+/** Wait until a check holds. */
+export async function until(check, what, seconds = 60) {
+  const end = Date.now() + 1000 * seconds;
+  while (Date.now() < end) {
+    if (await check()) return;
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+  assert.fail(`waited ${seconds} s for ${what}`);
+}
+
+/** The cluster view, with the library's answer. */
+export async function clusters(page, address, state = "") {
+  await page.goto(`${address}/#cluster${state}`);
+  await answered(page);
+}
+
+export const answered = (page) => page.waitForSelector('[data-from="library"]', { timeout: 300_000 });
+export const table = (page) => page.locator(".drop strong").innerText();
+export const opened = async (page, name) => {
+  await until(async () => (await table(page)) === name, name, 120);
+  await answered(page);
+};
+/** What was asked for is on the screen. */
+export const drawn = (page) => page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+/** The layers have come to rest. */
+export const still = (page) => until(async () => (await page.getByRole("button", { name: "Play", exact: true }).count()) === 1, "the end of the flow");
+
+/** A CSV of `n` rows in groups far apart. */
+export function groups(n, centres = [[0, 0], [10, 0], [0, 10]]) {
+  let seed = 12345;
+  const random = () => (seed = (seed * 16807) % 2147483647) / 2147483647;
+  const noise = () => Math.sqrt(-2 * Math.log(random())) * Math.cos(6.283185307179586 * random());
+  const rows = Array.from({ length: n }, (_, i) => centres[i % centres.length].map((c) => (c + 0.7 * noise()).toFixed(4)).join(","));
+  return `width,height\n${rows.join("\n")}\n`;
+}
+
+export const upload = (page, name, content) =>
+  page.setInputFiles('input[type="file"]', { name, mimeType: "text/csv", buffer: Buffer.from(content) });
+
+/** How many times longer than on an idle machine work takes now: time that passes over time on a processor. */
+export function slowness() {
+  const [began, used] = [performance.now(), process.cpuUsage()];
+  const spent = () => {
+    const { user, system } = process.cpuUsage(used);
+    return (user + system) / 1000;
+  };
+  while (spent() < 250);
+  return Math.max(1, (performance.now() - began) / spent());
+}

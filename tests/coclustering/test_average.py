@@ -1,0 +1,90 @@
+"""The average of two opinions: its weight, its file, and that its fit finds who is right."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from measureflow.coclustering.average import EXPONENTS, FACTS, LEAST, SCALARS, SINGLE_ODDS, Average, gaussian_misfit
+from measureflow.coclustering.opinions import Opinion
+from measureflow.mixtures.clusters import GaussianClusters
+from measureflow.mixtures.frame import Frame
+from measureflow.mixtures.rows import Rows
+from measureflow.mixtures.shared_noise import SharedNoise
+from measureflow.training.fit_average import PAIRS, draw, fit
+
+EVEN = Average((0.0,) * len(FACTS), 0.0, 1.0, 0.0, 1.0, (0.5, 0.5, 0.0, 0.0, 0.0, 0.0))
+
+
+def test_without_facts_both_count_alike():
+    shapes = Opinion(np.array([[1.0, 0.8], [0.8, 1.0]]), {1: 0.2, 2: 0.8}, np.array([0.9, 0.0]))
+    gaussians = Opinion(np.array([[1.0, 0.2], [0.2, 1.0]]), {2: 0.5, 3: 0.5}, np.zeros(2))
+    opinion, weight = EVEN.of(shapes, gaussians, np.zeros(len(FACTS)), n_cut=2)
+    assert weight == 0.5
+    assert opinion.together[0, 1] == pytest.approx(0.5)
+    roots = np.sqrt((np.array([0.2, 0.8, 0.0]) + LEAST) * (np.array([0.0, 0.5, 0.5]) + LEAST))  # exponents of one half
+    roots[0] *= SINGLE_ODDS
+    assert [opinion.n_clusters[K] for K in (1, 2, 3)] == pytest.approx((roots / roots.sum()).tolist())
+    assert opinion.outlying.tolist() == [0.9, 0.0]  # Gaussians say nothing of outliers
+
+
+def test_the_number_of_clusters_in_the_cut_gains_by_its_exponent():
+    shapes = Opinion(np.eye(2), {2: 0.5, 3: 0.5}, np.zeros(2))
+    average = replace(EVEN, exponents=(0.0, 0.0, np.log(3.0), 0.0, 0.0, 0.0))
+    single = SINGLE_ODDS  # what one cluster has where nothing else is said
+    found = average.of(shapes, shapes, np.zeros(len(FACTS)), n_cut=3)[0].n_clusters
+    assert found == pytest.approx({1: single / (single + 4), 2: 1 / (single + 4), 3: 3 / (single + 4)})
+    sloping = replace(EVEN, exponents=(0.0, 0.0, 0.0, 0.0, 0.0, np.log(9.0)))  # half of it, as pi is one half
+    assert sloping.of(shapes, shapes, np.zeros(len(FACTS)), n_cut=3)[0].n_clusters == pytest.approx(found)
+
+
+def test_the_file_must_weigh_the_same_facts(tmp_path):
+    table = {"facts": list(FACTS), "weights": [0.1] * len(FACTS), "exponents": [0.1] * 2 * len(EXPONENTS)}
+    table |= dict.fromkeys(SCALARS, 1.0)
+    path = tmp_path / "average.json"
+    path.write_text(json.dumps(table | {"gaussian_scale": 0.5}))
+    assert Average.read(path).gaussian_scale == 0.5
+    path.write_text(json.dumps(table | {"gaussian_scale": 0.5, "facts": ["mood"]}))
+    with pytest.raises(ValueError, match="other facts"):
+        Average.read(path)
+    for broken in ({"gaussian_scale": float("nan")}, {"gaussian_scale": "1"}, {"exponents": [0.1]}, {"weights": None}):
+        path.write_text(json.dumps(table | broken))
+        with pytest.raises(ValueError, match="finite"):
+            Average.read(path)
+
+
+@pytest.mark.parametrize("right", ["shapes", "gaussians"])
+def test_the_fit_believes_who_is_right(right):
+    generator = torch.Generator().manual_seed(0)
+    same = (torch.rand(40, PAIRS, generator=generator, dtype=torch.float64) < 0.4).double()
+    truth, guess = 0.05 + 0.9 * same, torch.rand(40, PAIRS, generator=generator, dtype=torch.float64)
+    known = torch.randn(40, len(FACTS), generator=generator, dtype=torch.float64)
+    opinions = (truth, guess) if right == "shapes" else (guess, truth)
+    counts = torch.zeros(40, 60, len(EXPONENTS), dtype=torch.float64)
+    counts[:, 0, 0 if right == "shapes" else 1] = 3.0  # who is right gives the true number more than the others
+    counts[:, 7, 1 if right == "shapes" else 0] = 3.0
+    table = fit(known, *opinions, same, counts)
+    weight = torch.sigmoid(known @ torch.tensor(table["weights"]).double() + table["bias"]).mean()
+    assert weight < 0.1 if right == "shapes" else weight > 0.9
+    by_shapes, by_gaussians, *_ = np.array(table["exponents"]).reshape(2, -1).T @ [1.0, float(weight)]
+    assert by_shapes > 0.5 > by_gaussians if right == "shapes" else by_gaussians > 0.5 > by_shapes
+
+
+def test_sets_of_the_fit_are_the_same_every_time():
+    for number in (0, 1):
+        (points, labels), (again, _) = draw(number), draw(number)
+        assert np.array_equal(points, again)
+        assert len(points) == len(labels)
+
+
+def test_misfit_is_small_for_gaussians_and_large_for_a_ring():
+    rng = np.random.default_rng(0)
+    round_rows = rng.standard_normal((500, 2))
+    angle = rng.uniform(0, 2 * np.pi, 500)
+    ring = np.sqrt(2) * np.stack([np.cos(angle), np.sin(angle)], 1)
+    frame = Frame.of(Rows(round_rows, np.ones(500)), scaled=False)
+    clusters = GaussianClusters(frame, SharedNoise(np.zeros((1, 2)), np.ones(1), 1.0))
+    assert gaussian_misfit(clusters, round_rows) < 0.1
+    assert gaussian_misfit(clusters, ring) > 0.4

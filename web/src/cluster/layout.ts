@@ -1,0 +1,50 @@
+/** Where the parts of the view stand: the picture first, the dial beneath it, everything else below. */
+import type { Picture } from "../canvas";
+import { fill, h } from "../dom";
+
+type Part = { element: HTMLElement };
+
+export interface Parts {
+  source: Part;
+  trouble: HTMLElement;
+  stage: Picture;
+  verdict: HTMLElement;
+  tip: HTMLElement;
+  player: Part;
+  status: HTMLElement;
+  list: HTMLElement;
+  odds: HTMLElement;
+  notes: HTMLElement;
+  dial: Part;
+  columns: HTMLElement;
+  heat: HTMLElement;
+  peers: Part;
+  misleads: Part;
+}
+
+export function lay(place: HTMLElement, parts: Parts, saves: HTMLElement) {
+  fill(
+    place,
+    h("h1", { class: "only-read" }, "Watch a transformer find the clusters"),
+    parts.source.element,
+    parts.trouble,
+    h(
+      "div",
+      { class: "stage-grid" },
+      h("section", { class: "panel stage" }, h("div", { class: "canvas-place" }, parts.stage.element, parts.verdict, parts.tip), parts.player.element),
+      h("section", { class: "panel list" }, h("header", {}, h("h2", {}, "Clusters"), parts.status), parts.list, parts.odds, saves),
+    ),
+    parts.notes,
+    parts.dial.element,
+    h("details", { class: "panel drawer" }, h("summary", {}, "Columns, axes and model"), parts.columns),
+    h("section", { class: "panel" }, h("header", {}, h("h2", {}, "What tells the clusters apart")), parts.heat),
+    parts.peers.element,
+    parts.misleads.element,
+    h(
+      "p",
+      { class: "note about" },
+      "Every row becomes a token. Layer after layer, attention moves the tokens until those of one cluster stand on one spot: the number of ",
+      "clusters comes out, nobody puts it in. Your data stay on this machine.",
+    ),
+  );
+}

@@ -1,0 +1,31 @@
+/** The whole state of the view for the address; a file of the reader's own is the one thing a link cannot carry. */
+import type { Table } from "../table/table";
+import { axisNames, type Data } from "./data";
+import type { Choices } from "./drawer";
+import type { Player } from "./player";
+import type { Source } from "./source";
+
+interface View {
+  chosen: Choices;
+  table: Table;
+  data: Data | null;
+  source: Source;
+  db: number | null;
+  player: Player;
+}
+
+export function state({ chosen, table, data, source, db, player }: View): Record<string, string | number | null> {
+  const plain = chosen.columns.join() === table.used.join();
+  const offered = data ? axisNames(data.names) : [];
+  return {
+    data: source.code,
+    noise: source.name.startsWith("shape-") ? source.noise : null,
+    columns: plain ? null : chosen.columns.map((j) => table.columns[j].name).join("|"),
+    x: chosen.axes[0] === offered[0] ? null : chosen.axes[0],
+    y: chosen.axes[1] === offered[1] ? null : chosen.axes[1],
+    db,
+    k: chosen.n_clusters,
+    flow: chosen.model,
+    layer: player.t >= player.layers ? null : +player.t.toFixed(2),
+  };
+}
