@@ -9,7 +9,7 @@ import numpy as np
 from measureflow.coclustering.average import Average, facts, gaussian_misfit
 from measureflow.coclustering.clusters import SeenRows, ShapedClusters
 from measureflow.coclustering.opinions import Opinion, consistent, of_gaussians, of_shapes, with_copies
-from measureflow.coclustering.partition import Partition, judged, outliers, tree_cut
+from measureflow.coclustering.partition import Partition, inner_tree, judged, outliers, tree_cut
 from measureflow.mixtures.clusters import GaussianClusters
 from measureflow.mixtures.rows import Rows
 from measureflow.models import AnyShapeFlow
@@ -42,10 +42,10 @@ class Agreement:
         cut = tree_cut(shapes)
         known = facts(shapes, gaussians, cut, labels, misfit, points.shape[1])
         opinion, weight = average.of(shapes, gaussians, known, cut.n_clusters)
-        opinion = with_copies(consistent(opinion), points)
-        if n_clusters is not None:
-            opinion = opinion.given(n_clusters)
-        return cls(opinion, weight, judged(opinion, labels), tree_cut(opinion, n_clusters))
+        opinion = with_copies(opinion, points)
+        tree = inner_tree(opinion, n_clusters)
+        opinion = consistent(opinion, tree[1]) if n_clusters is None else opinion.given(n_clusters)
+        return cls(opinion, weight, judged(opinion, labels), tree_cut(opinion, n_clusters, tree))
 
     @property
     def gaussians_win(self) -> bool:
