@@ -117,7 +117,7 @@ def clusters() -> tuple[bool, str]:
     from measureflow import FlowMixture
 
     rng = np.random.default_rng(0)
-    X = np.concatenate([rng.normal(centre, 0.3, (100, 2)) for centre in (-2, 0, 2)])
+    X = np.concatenate([rng.normal(center, 0.3, (100, 2)) for center in (-2, 0, 2)])
     found = FlowMixture().fit(X).n_clusters_
     return found == 3, f"{found} clusters found, expected 3"
 

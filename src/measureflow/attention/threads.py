@@ -1,8 +1,8 @@
-"""One thread inside each operation, several operations side by side: answers that no number of threads can change.
+"""One thread inside each operation, several operations side by side: answers independent of the number of threads.
 
 A library that shares one product among its threads cuts it differently for each number of them, and so rounds it
-differently. Inside `one_thread` no operation of torch or of NumPy's BLAS is shared. Whoever has much to do cuts it into
-pieces by its shape alone, and `side_by_side` runs them on the threads that are then free.
+differently. Inside `one_thread` no operation of torch or of NumPy's BLAS is shared. Large work is cut into pieces by
+its shape alone, and `side_by_side` runs the pieces on the threads that are free.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class _Process:
         self.blas_threads: list[int] = []
 
     def hold(self) -> None:
-        """Held to one thread from the first who asks for it."""
+        """Hold the process to one thread, from the first caller on."""
         with self.lock:
             if self.holders == 0:
                 self.n_threads = torch.get_num_threads()
@@ -42,7 +42,7 @@ class _Process:
             _hold_this_thread()
 
     def release(self) -> None:
-        """Set free by the last."""
+        """Set the process free after the last caller."""
         with self.lock:
             torch.set_num_threads(self.n_threads)
             self.holders -= 1
@@ -51,7 +51,7 @@ class _Process:
 
 
 class _Here(threading.local):
-    """What a thread knows: whether it is held to one, and the pool beside it, which those of a pool do not have."""
+    """The state of a thread: whether it is held to one, and its pool; threads of a pool have none."""
 
     held = False
     pool: ThreadPoolExecutor | None = None

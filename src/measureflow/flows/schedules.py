@@ -21,7 +21,7 @@ def _check(n_layers: int, time=None) -> None:
 
 @dataclass(frozen=True)
 class Uniform:
-    r"""Layers that share the time T evenly among the L of them, :math:`h = T/L` [Zimin 2025, Figure 3].
+    r"""L layers that share the time T evenly, :math:`h = T/L` [Zimin 2025, Figure 3].
 
     ``time`` is a number, or one number for each batch element.
 

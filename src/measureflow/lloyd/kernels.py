@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from measureflow.lloyd.lanes import CENTRES, FAR, ROWS, two_nearest
+from measureflow.lloyd.lanes import CENTERS, FAR, ROWS, two_nearest
 
 REORDER = {"reassoc", "nnan", "ninf", "nsz", "contract"}  # lets the compiler vectorise sums and minima
 
@@ -37,8 +37,8 @@ def table_of(c: np.ndarray, unit: float, spherical: bool) -> Table:
     square = (c * c).sum(1)
     rounding = np.float32(2 * (d + 5) * np.finfo(np.float32).eps)
     loss = rounding * square + np.finfo(np.float32).tiny
-    spare = -k % CENTRES
-    T = np.concatenate([-2 * c, np.zeros((spare, d))]).reshape(-1, CENTRES, d).swapaxes(1, 2)
+    spare = -k % CENTERS
+    T = np.concatenate([-2 * c, np.zeros((spare, d))]).reshape(-1, CENTERS, d).swapaxes(1, 2)
     lift = np.concatenate([-loss if spherical else square - loss, np.full(spare, FAR)])
     doubt = np.concatenate([2 * loss, np.zeros(spare)])
     return Table(T.astype(np.float32).ravel(), lift.astype(np.float32), doubt.astype(np.float32), rounding, unit)
@@ -58,7 +58,7 @@ def exact_similarity(x, c, spherical):
 
 
 @njit(nogil=True, cache=True, fastmath=REORDER)
-def centred(X, shift, unit, factor, start, stop, tile, slack):
+def centered(X, shift, unit, factor, start, stop, tile, slack):
     """(x - shift) unit in float32 as the columns of a tile (d, ROWS), and factor times the squared lengths."""
     for i in range(start, stop):
         total = np.float32(0)
@@ -75,9 +75,9 @@ def settle(x, C, column, table, slack, spherical):
     d, k = x.shape[0], C.shape[0]
     low = table.lift.copy()
     for j in range(low.size):
-        group = (j // CENTRES) * d * CENTRES + j % CENTRES
+        group = (j // CENTERS) * d * CENTERS + j % CENTERS
         for t in range(d):
-            low[j] += column[t] * table.T[group + t * CENTRES]
+            low[j] += column[t] * table.T[group + t * CENTERS]
     edge = (low + table.doubt).min() + slack
     label, best, tied = -1, -np.inf, False
     for j in range(k):
@@ -102,7 +102,7 @@ def assign(X, w, C, shift, table, spherical, drop, start, stop, labels, tied, su
     where = np.empty(ROWS, np.int32)
     for a in range(start, stop, ROWS):
         b = min(a + ROWS, stop)
-        centred(X, shift, table.unit, 2 * table.rounding, a, b, tile, slack)
+        centered(X, shift, table.unit, 2 * table.rounding, a, b, tile, slack)
         two_nearest(tile.reshape(-1), table.T, table.lift, near, second, where)
         for i in range(a, b):
             r = i - a

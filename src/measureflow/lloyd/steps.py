@@ -125,8 +125,8 @@ def medoid_step(
     found = points.assign(C)
     tied = np.flatnonzero(found.tied)
     Y = shares_of(points, C, tied) if len(tied) else np.zeros((0, len(C)))
-    masses = points.weights
-    log_w = np.where(masses > 0, np.log(np.where(masses > 0, masses, 1.0)), -np.inf)
+    weights = points.weights
+    log_w = np.where(weights > 0, np.log(np.where(weights > 0, weights, 1.0)), -np.inf)
     drawn = []
     for j in range(len(C)):
         gap = 2 * delta * (found.labels != j)

@@ -1,6 +1,6 @@
-"""What a well-formed measure looks like, and the words for one that is not.
+"""Checks of arguments: what a valid measure is, and the errors for one that is not.
 
-Every public function checks its arguments with these before any work; each error names the argument.
+Every public function calls these before any work; each error names the argument.
 """
 
 import torch
@@ -40,7 +40,7 @@ def points(name: str, value, dtype: torch.dtype | None = None) -> Tensor:
     return finite(name, tensor)
 
 
-def masses(name: str, value, like: Tensor) -> Tensor:
+def weights(name: str, value, like: Tensor) -> Tensor:
     """Non-negative masses of shape ``like.shape[:-1]``, not all zero in any batch element."""
     tensor = as_floats(name, value, like.dtype).to(like.device)
     try:
@@ -79,7 +79,7 @@ def covariance(name: str, value, dtype: torch.dtype | None = None) -> Tensor:
 
 
 def number(name: str, value) -> float:
-    """One real number, or a ValueError that shows what came instead."""
+    """One real number, or a ValueError that shows what was given."""
     try:
         return float(value)
     except (TypeError, ValueError, RuntimeError):

@@ -1,4 +1,4 @@
-"""Normal measures: the clouds whose attention flow is known in closed form."""
+"""Gaussian measures, whose attention flow is known in closed form."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class Gaussian:
 def matrix_sqrt(S: Tensor) -> Tensor:
     """The symmetric square root of positive semi-definite matrices (*b, d, d).
 
-    It is zero where an eigenvalue is only rounding, whose root would be far from small.
+    Eigenvalues that are only rounding errors count as zero: their square roots would not be small.
 
     >>> matrix_sqrt(torch.diag(torch.tensor([4.0, 9.0])))
     tensor([[2., 0.],

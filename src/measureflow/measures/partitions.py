@@ -1,4 +1,4 @@
-r"""From who-belongs-with-whom to clusters: the cut of a tree with the largest expected adjusted Rand index.
+r"""From pair probabilities to clusters: the cut of a tree with the largest expected adjusted Rand index.
 
 For pair probabilities P and a partition c the expected index [Fritsch and Ickstadt 2009, eq. 13] is
 
@@ -44,7 +44,7 @@ class PairTree:
         room = (within + expected) / 2 - chance
         scores = np.where(room > 1e-9 * total, (agreeing - chance) / np.maximum(room, 1e-12 * total), 0.0)
         scores[-1] = 0.0
-        alone = float(expected <= 1e-9 * total)  # nobody belongs with anybody
+        alone = float(expected <= 1e-9 * total)  # no two rows belong together
         return cls(merges, np.append(scores[::-1], alone))
 
     def labels(self, n_clusters: int) -> np.ndarray:
@@ -91,8 +91,9 @@ def expected_index(P: np.ndarray, labels: np.ndarray, p_one: float = 0.0) -> flo
 def cut_indices(P: np.ndarray, p_one: float, tree: PairTree) -> np.ndarray:
     """The expected adjusted Rand index (n,) of the cuts of a tree into 1, 2, ..., n clusters.
 
-    ``p_one`` is the probability that all rows are one cluster. That partition has an index of one then and of zero
-    otherwise; every other partition has zero then, and otherwise what P says given that there are several clusters.
+    With probability ``p_one`` all rows are one cluster: then the cut into one cluster has an index of one, and every
+    other cut zero. Otherwise the cut into one cluster has zero, and the others have what P says given that there are
+    several clusters.
     """
     if len(P) < 2:
         return np.ones(len(P))

@@ -90,8 +90,8 @@ class Ellipsoids:
         if self.shapes.along_columns:
             whiten = np.diagonal(whiten, axis1=1, axis2=2)
         out = np.empty((len(X), len(self)))
-        for k, centre in enumerate(self.centers):
-            Z = X - centre
+        for k, center in enumerate(self.centers):
+            Z = X - center
             Z = Z * whiten[k] if self.shapes.along_columns else Z @ whiten[k]
             out[:, k] = np.einsum("ij,ij->i", Z, Z)
         return out
@@ -261,10 +261,10 @@ def _cheapest_pair(fit: Ellipsoids) -> tuple[int, int]:
 
 def _merged(fit: Ellipsoids, a: int, b: int) -> Ellipsoids:
     """One cluster fewer: the union of two, which comes last."""
-    mass, centre, union = _unions(fit, np.array([a]), np.array([b]))
+    mass, center, union = _unions(fit, np.array([a]), np.array([b]))
     weights = np.append(np.delete(fit.weights, [a, b]), mass)
     covariances = np.concatenate([np.delete(fit.covariances, [a, b], 0), union])
-    centers = np.concatenate([np.delete(fit.centers, [a, b], 0), centre])
+    centers = np.concatenate([np.delete(fit.centers, [a, b], 0), center])
     return replace(fit, centers=centers, weights=weights, covariances=fit.shapes.part(covariances, weights))
 
 

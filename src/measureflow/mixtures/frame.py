@@ -26,7 +26,7 @@ class Frame:
     noise from a first clustering.
     """
 
-    centre: np.ndarray  # (d,)
+    center: np.ndarray  # (d,)
     used: np.ndarray  # (d,) columns that vary
     scale: np.ndarray  # (c,) for the c columns used
     matrix: np.ndarray  # (r, r)
@@ -84,7 +84,7 @@ class Frame:
         return np.ascontiguousarray(Z @ self.matrix)
 
     def _scaled(self, X: np.ndarray) -> np.ndarray:
-        Z = X - self.centre
+        Z = X - self.center
         if not self.used.all():
             Z = Z[:, self.used]
         Z *= self.scale
@@ -98,7 +98,7 @@ class Frame:
 
     def outward(self, Z: np.ndarray) -> np.ndarray:
         """Points of the frame as points of the data."""
-        X = np.repeat(self.centre[None], len(Z), 0)
+        X = np.repeat(self.center[None], len(Z), 0)
         X[:, self.used] += Z @ self._back
         return X
 
@@ -146,9 +146,9 @@ class Frame:
         d = rows.points.shape[1]
         if d < 2 or len(rows.weights) < 4 * d:
             return None
-        centred = rows.points - rows.mean
-        scatter = (centred * rows.weights[:, None]).T @ centred
-        shapes = [shape for fit, evidence in mixtures for shape in _shapes(rows, centred, scatter, fit, evidence)]
+        centered = rows.points - rows.mean
+        scatter = (centered * rows.weights[:, None]).T @ centered
+        shapes = [shape for fit, evidence in mixtures for shape in _shapes(rows, centered, scatter, fit, evidence)]
         worth, free, shape = max(shapes, key=lambda s: s[0], default=(-np.inf, 0, np.eye(d)))
         if worth <= max(evidence for _, evidence in mixtures):
             return None
@@ -164,10 +164,10 @@ class Frame:
         return replace(self, matrix=self.matrix @ whiten, n_learned=n_learned)
 
 
-def _shapes(rows: Rows, centred: np.ndarray, scatter: np.ndarray, fit: SharedNoise, evidence: float):
+def _shapes(rows: Rows, centered: np.ndarray, scatter: np.ndarray, fit: SharedNoise, evidence: float):
     """Evidence with it, number of parameters, covariance within clusters: for any ellipsoid, and along the columns."""
     n, d = rows.mass, rows.points.shape[1]
-    mass, means = _moments(responsibilities(rows.points, fit)[0] * rows.weights[:, None], centred)
+    mass, means = _moments(responsibilities(rows.points, fit)[0] * rows.weights[:, None], centered)
     W = (scatter - (means * mass[:, None]).T @ means) / n
     if np.trace(W) <= 1e-9 * np.trace(scatter) / n:  # clusters without spread have no shape
         return

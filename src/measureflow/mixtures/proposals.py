@@ -168,9 +168,9 @@ class Candidates:
         for pair in np.argsort(cost, kind="stable")[:tries]:
             a, b = i[pair], j[pair]
             mass = p[a] + p[b]
-            centre = (p[a] * fit.centers[a] + p[b] * fit.centers[b]) / mass
+            center = (p[a] * fit.centers[a] + p[b] * fit.centers[b]) / mass
             keep = np.delete(np.arange(K), [a, b])
-            yield SharedNoise(np.vstack([fit.centers[keep], centre]), np.append(p[keep], mass), fit.variance)
+            yield SharedNoise(np.vstack([fit.centers[keep], center]), np.append(p[keep], mass), fit.variance)
 
 
 def _gaps(points: np.ndarray, fit: SharedNoise) -> np.ndarray:

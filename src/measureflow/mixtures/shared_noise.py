@@ -108,15 +108,15 @@ def _block(X, w, centers, weights, variance):
     n, d = X.shape
     K = len(weights)
     constant = -0.5 * d * np.log(2 * np.pi * variance)
-    log_masses = np.log(np.maximum(weights, 1e-300))
+    log_weights = np.log(np.maximum(weights, 1e-300))
     responsibility_mass, sums, spread, log_likelihood = np.zeros(K), np.zeros((K, d)), 0.0, 0.0
-    x, counts, top, total = np.zeros((d, TILE)), np.zeros(TILE), np.empty(TILE), np.empty(TILE)
+    x, row_weights, top, total = np.zeros((d, TILE)), np.zeros(TILE), np.empty(TILE), np.empty(TILE)
     gap, r, bits = np.empty((K, TILE)), np.empty((K, TILE)), np.empty(TILE, np.int64)
     for a in range(0, n, TILE):
         m = min(TILE, n - a)
-        counts[m:] = 0.0  # the last tile may be short; what is left of the one before does not count
+        row_weights[m:] = 0.0  # the last tile may be short; what is left of the one before does not count
         for i in range(m):
-            counts[i] = w[a + i]
+            row_weights[i] = w[a + i]
             for j in range(d):
                 x[j, i] = X[a + i, j]
         top[:], total[:] = -np.inf, 0.0
@@ -126,7 +126,7 @@ def _block(X, w, centers, weights, variance):
                 for i in range(TILE):
                     gap[k, i] += (x[j, i] - centers[k, j]) ** 2
             for i in range(TILE):
-                r[k, i] = log_masses[k] - 0.5 / variance * gap[k, i]
+                r[k, i] = log_weights[k] - 0.5 / variance * gap[k, i]
                 top[i] = max(top[i], r[k, i])
         for k in range(K):
             for i in range(TILE):
@@ -135,8 +135,8 @@ def _block(X, w, centers, weights, variance):
             for i in range(TILE):
                 total[i] += r[k, i]
         for i in range(TILE):
-            log_likelihood += counts[i] * (constant + top[i] + np.log(total[i]))
-            total[i] = counts[i] / total[i]
+            log_likelihood += row_weights[i] * (constant + top[i] + np.log(total[i]))
+            total[i] = row_weights[i] / total[i]
         for k in range(K):
             mass = 0.0
             for i in range(TILE):

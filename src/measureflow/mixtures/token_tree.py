@@ -10,8 +10,8 @@ class TokenTree:
     r"""The merges that cost least, :math:`\frac{m_a m_b}{m_a + m_b}|c_a - c_b|^2`, from many atoms down to one.
 
     >>> tree = TokenTree(np.array([[0.0], [0.1], [5.0]]), np.full(3, 1 / 3))
-    >>> atoms, masses = tree.atoms(2)
-    >>> np.round(atoms[:, 0], 3).tolist(), np.round(masses, 3).tolist()
+    >>> atoms, weights = tree.atoms(2)
+    >>> np.round(atoms[:, 0], 3).tolist(), np.round(weights, 3).tolist()
     ([0.05, 5.0], [0.667, 0.333])
     """
 
@@ -27,7 +27,7 @@ class TokenTree:
         return _apply(n, self.left, self.right, n - min(K, n))
 
     def atoms(self, K: int) -> tuple[np.ndarray, np.ndarray]:
-        """The K atoms as means of their tokens, and their masses."""
+        """The K atoms as means of their tokens, and their weights."""
         labels = self.labels(K)
         weights = np.bincount(labels, self.weights)
         sums = [np.bincount(labels, self.weights * column) for column in self.tokens.T]

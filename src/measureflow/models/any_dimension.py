@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from measureflow.attention import Field
-from measureflow.attention.normalisers import log_masses
+from measureflow.attention.normalisers import log_weights
 from measureflow.flows import Tokens, Trajectory, integrate
 from measureflow.measures import Empirical, checks
 from measureflow.measures.decibels import LEAST_SNR_DB, from_decibels
@@ -112,16 +112,16 @@ class AnyDimensionFlow(nn.Module):
         checks.finite("points", points)
         checks.finite("snr_db", snr_db)
         snr_db = snr_db.clamp_min(LEAST_SNR_DB)
-        p, centre, unit = _units(points, snr_db, weights)
+        p, center, unit = _units(points, snr_db, weights)
         steps = self.speed.steps(snr_db, schedule, n_layers or self.config.n_layers)
-        x = (points - centre) / unit
+        x = (points - center) / unit
         counted = torch.full_like(snr_db, x.shape[1]) if weights is None else weights.sum(-1)
         exact = torch.as_tensor(exact, device=x.device).flatten().expand(len(x))
         f = self._first_features(x, snr_db, counted, exact)
         path = integrate(Layer(self, x, p), Tokens(x, f), steps)
         excess, log_error = self.noise((p[..., None] * path[-1].features).sum(1)).unbind(-1)
         noise = torch.stack([10 * excess, log_error.clamp(-5, 3).exp()], -1)
-        return Trajectory([points, *(centre + unit * tokens.positions for tokens in path[1:])], path.times), noise
+        return Trajectory([points, *(center + unit * tokens.positions for tokens in path[1:])], path.times), noise
 
     def read(self, f: Tensor) -> tuple[HeadParameters, Tensor]:
         """How tokens look around, and how far they follow each head, (B, heads, n, 1).
@@ -166,7 +166,7 @@ class Layer(Field):
 
     def __init__(self, model: AnyDimensionFlow, x: Tensor, p: Tensor):
         super().__init__()
-        self.model, self.x, self.p, self.log_p = model, x, p, log_masses(x, p)
+        self.model, self.x, self.p, self.log_p = model, x, p, log_weights(x, p)
 
     def on_tokens(self, tokens: Tokens) -> Tokens:
         (y, f), model = tokens, self.model
@@ -191,7 +191,7 @@ def _spaced(low: float, high: float, count: int) -> Tensor:
 def _units(points: Tensor, snr_db: Tensor, weights: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
     r"""Masses (B, n), centre (B, 1, d), noise level (B, 1, 1): variance is :math:`\sigma^2(1 + \mathrm{SNR})`."""
     mu = Empirical.trusted(points, weights)
-    centre = mu.mean[:, None]
-    variance = (mu.probabilities[..., None] * (points - centre).square()).sum((1, 2)) / points.shape[-1]
+    center = mu.mean[:, None]
+    variance = (mu.probabilities[..., None] * (points - center).square()).sum((1, 2)) / points.shape[-1]
     sigma = (variance / (1 + from_decibels(snr_db))).clamp_min(1e-30).sqrt()
-    return mu.probabilities, centre, sigma[:, None, None]
+    return mu.probabilities, center, sigma[:, None, None]

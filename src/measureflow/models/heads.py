@@ -79,8 +79,8 @@ def compete(x: Tensor, y: Tensor, head: HeadParameters, log_p: Tensor) -> tuple[
     told, fit = softmax_means(
         (x, size, torch.ones_like(size)), (at, width, own + log_p), (y, half, head.messages)
     )  # (B, heads, data, ...): what each datum hears, and how well it is explained
-    centre, halves, heard = told.split([d, 1, m], -1)
-    doubt = _spread(centre, halves)  # how far apart those are that claim it
+    center, halves, heard = told.split([d, 1, m], -1)
+    doubt = _spread(center, halves)  # how far apart those are that claim it
     won, log_won = softmax_means(
         (at, width, torch.ones_like(own)), (x, size, log_p - fit[..., None]), (x, size / 2, doubt[..., None], heard)
     )

@@ -73,7 +73,7 @@ class KMeansTransformer(nn.Module):
         if c.shape[-2:] != (k, d):
             raise ValueError(f"centers must have shape (*batch, {k}, {d}), got {tuple(c.shape)}")
         self.configuration.geometry.check(x)
-        return x, c, None if weights is None else checks.masses("weights", weights, x)
+        return x, c, None if weights is None else checks.weights("weights", weights, x)
 
 
 def kmeans_transformer(

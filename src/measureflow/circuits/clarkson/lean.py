@@ -60,7 +60,7 @@ class LeanKMeansTransformer(KMeansTransformer):
         d, k = self.stream["point"].stop - self.stream["point"].start, len(self.codes)
         if x.shape[-1] != d or c.shape[-2:] != (k, d):
             raise ValueError(f"this transformer takes points (n, {d}) and centers ({k}, {d}), got {x.shape}, {c.shape}")
-        return x, c, None if weights is None else checks.masses("weights", weights, x)
+        return x, c, None if weights is None else checks.weights("weights", weights, x)
 
 
 def lean_kmeans_transformer(d: int, k: int, *, n_layers: int = 10) -> LeanKMeansTransformer:

@@ -104,7 +104,7 @@ class AttentionLayer(Field):
         """Whether this is Definition 2.1, not 2.2."""
         return self.field is None or not isinstance(self.field.heads.normaliser, Identity)
 
-    def masses(self, mu: Empirical) -> Tensor | None:
+    def key_weights(self, mu: Empirical) -> Tensor | None:
         return None if mu.uniform else mu.weights[..., None, :]
 
     def attend(self, x: Tensor, y: Tensor, w: Tensor | None, u: Tensor | None = None) -> Tensor:
