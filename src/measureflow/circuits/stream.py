@@ -11,7 +11,7 @@ from torch import Tensor
 class Stream:
     r"""Coordinates of a token, cut into named slots: ``Stream(point=d, assignment=k)`` has width d + k.
 
-    A matrix is asked for by what it does: `only` keeps slots and zeroes the rest, the :math:`I^{i:j}` of
+    A matrix is built from what it does: `only` keeps slots and zeroes the rest, the :math:`I^{i:j}` of
     [Clarkson 2025, Definition 3]; `matrix` moves one slot onto another, as the lift of Definition 4 does.
 
     >>> stream = Stream(point=2, assignment=1)

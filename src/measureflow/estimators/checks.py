@@ -1,4 +1,4 @@
-"""What estimators take, and the words for what they do not: each error names the argument."""
+"""Checks of an estimator's arguments; each error names the argument."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def table(estimator, X, **options) -> np.ndarray:
         return validate_data(estimator, X, **options)
     except (ValueError, MemoryError):
         raise  # the first are scikit-learn's own, which say what is wrong
-    except Exception as error:  # reading X runs code of whoever made it: tensors, frames, integers without a limit
+    except Exception as error:  # reading X may run foreign code: tensors, frames, integers without a limit
         kind = TypeError if isinstance(error, TypeError) else ValueError
         raise kind(f"X cannot be read as a table of numbers: {error}") from error
 
@@ -30,7 +30,7 @@ def table(estimator, X, **options) -> np.ndarray:
 def squarable(X: np.ndarray) -> np.ndarray:
     """Finite X, unless it has values whose squares are not."""
     if X.dtype == np.float64 and np.abs(X).max(initial=0.0) > LARGEST:
-        raise ValueError(f"X holds values beyond {LARGEST:g}, too large to square: divide its columns by something")
+        raise ValueError(f"X holds values beyond {LARGEST:g}, too large to square: rescale its columns")
     return X
 
 
@@ -43,7 +43,7 @@ def weights(sample_weight, n: int) -> np.ndarray:
     except Exception as error:
         kind = TypeError if isinstance(error, TypeError) else ValueError
         raise kind(f"sample_weight must be {n} non-negative numbers: {error}") from error
-    if not w.any():  # older versions of scikit-learn let these pass
+    if not w.any():  # older versions of scikit-learn accept these
         raise ValueError("sample_weight must not be all zero")
     return countable(w)
 
@@ -85,12 +85,12 @@ def real(name: str, value: Any, low: float, high: float = math.inf) -> float:
 
 
 def _is_number(value: Any, kind: type) -> bool:
-    """True and False are none."""
+    """Whether a value is a number of a kind; True and False are not."""
     return isinstance(value, kind) and not isinstance(value, bool)
 
 
 def generator(random_state) -> np.random.RandomState:
-    """The generator that ``random_state`` names or is."""
+    """The generator that ``random_state`` is or seeds."""
     try:
         return check_random_state(random_state)
     except ValueError as error:

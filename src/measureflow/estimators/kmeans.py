@@ -29,7 +29,7 @@ CHOICES = {
 
 
 class Run(NamedTuple):
-    """What one start comes to."""
+    """The result of one start."""
 
     inertia: float
     labels: np.ndarray

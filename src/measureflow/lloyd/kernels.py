@@ -18,10 +18,10 @@ REORDER = {"reassoc", "nnan", "ninf", "nsz", "contract"}  # lets the compiler ve
 
 
 class Table(NamedTuple):
-    """Centres as float32 sees them: scores are ``lift_j + x . T_j``, too low by ``doubt_j`` and an x-part at most.
+    """Centres in float32: scores ``lift_j + x . T_j`` are too low by at most ``doubt_j`` plus a part that depends on x.
 
-    The x-part is twice ``rounding`` times :math:`|x|^2`; points and centres count in ``unit``. T is flat: groups of
-    centres, in each coordinate after coordinate. Places after the last centre are filled up with far ones.
+    That part is twice ``rounding`` times :math:`|x|^2`; points and centres are in units of ``unit``. T is flat: groups
+    of centres, in each coordinate after coordinate. Places after the last centre hold dummy centres far away.
     """
 
     T: np.ndarray
@@ -32,7 +32,7 @@ class Table(NamedTuple):
 
 
 def table_of(c: np.ndarray, unit: float, spherical: bool) -> Table:
-    """The table of centres c (k, d), which count in ``unit``; float32 may lose 2 (d + 5) eps (|x|^2 + |c|^2)."""
+    """The table of centres c (k, d), in units of ``unit``; float32 may lose 2 (d + 5) eps (|x|^2 + |c|^2)."""
     k, d = c.shape
     square = (c * c).sum(1)
     rounding = np.float32(2 * (d + 5) * np.finfo(np.float32).eps)
@@ -163,14 +163,14 @@ def scatter(X, w, around, start, stop):
 
 @njit(nogil=True, cache=True)
 def lowered(X, c, nearest, start, stop, out):
-    """min(nearest, |x - c|^2): what one more centre would leave of the squared distances."""
+    """min(nearest, |x - c|^2): the squared distances with one more centre."""
     for i in range(start, stop):
         out[i] = min(nearest[i], -exact_similarity(X[i], c, False))
 
 
 @njit(nogil=True, cache=True)
 def keys(X, direction, start, stop, out):
-    """x . direction row by row, in the same order of operations wherever the row stands."""
+    """x . direction row by row, in the same order of operations wherever the row is."""
     for i in range(start, stop):
         total = 0.0
         for t in range(X.shape[1]):

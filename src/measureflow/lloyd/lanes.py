@@ -1,9 +1,9 @@
 """The nearest two of many centres for a few rows at once, in the vector registers of the processor.
 
 A tile is `ROWS` rows, coordinate by coordinate: one row a lane. The scores of `CENTERS` centres are summed together,
-so that a coordinate is read once for all of them, and they are compared where they stand: no score is written to
-memory. A loop that says the same is compiled to a fraction of the speed, and on some makes to half-filled registers,
-so the instructions are given one by one.
+so that a coordinate is read once for all of them, and they are compared in registers: no score is written to memory. A
+plain loop is compiled to a fraction of the speed, and on some makes to half-filled registers, so the instructions are
+given one by one.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ GIVEN = getattr(config, "CPU_FEATURES")  # noqa: B009, set when numba is importe
 FEATURES = codegen.get_host_cpu_features() if GIVEN is None else GIVEN  # numba's own rule
 ROWS = 16  # one register of AVX-512, two of AVX2, four of SSE or NEON
 CENTERS = 8 if "+avx512f" in FEATURES else 4  # eight sums hide the latency of one, and fit the registers
-FAR = 3e38  # the score of a centre that is none
+FAR = 3e38  # the score of a dummy centre
 
 LANE, PLACE = ir.FloatType(), ir.IntType(32)
 LANES, PLACES = ir.VectorType(LANE, ROWS), ir.VectorType(PLACE, ROWS)
@@ -63,7 +63,7 @@ def _emit(context, build, signature, arguments):
 
 
 def _keep_two(build, score, place, held) -> None:
-    """Let a score take the place of the least or the second least in the lanes where it is less."""
+    """Replace the least or the second least score in the lanes where this one is less."""
     least, second, where = (build.load(slot) for slot in held)
     nearer = build.fcmp_ordered("<", score, least)
     rest = build.select(nearer, least, score)

@@ -26,7 +26,7 @@ def shares_of(points: Points, C: np.ndarray, rows: np.ndarray) -> np.ndarray:
 def lloyd_step(
     points: Points, C: np.ndarray, place: empty_clusters.Policy = empty_clusters.to_mean
 ) -> tuple[np.ndarray, np.ndarray]:
-    """One layer of the Lloyd transformer: labels and new centres; ``place`` says where a centre without rows goes."""
+    """One layer of the Lloyd transformer: labels and new centres; ``place`` moves the centres of empty clusters."""
     found = points.assign(C)
     mass, sums = found.mass.copy(), found.sums.copy()
     if (mass == 0).any():
@@ -65,7 +65,7 @@ def weighed_step(points: Points, C: np.ndarray, weigh: Normaliser) -> tuple[np.n
 
 
 class Members:
-    """The rows of each cluster: those of the largest share; if none has any, those the circuit takes then."""
+    """The rows of each cluster: those of the largest share; if no row has a share, those that the circuit takes."""
 
     def __init__(self, points: Points, C: np.ndarray, found: Assignment):
         heavy, self.spherical = points.weights > 0, points.spherical
@@ -83,7 +83,7 @@ class Members:
             return self.groups[j]
         if len(self.tied) and self.Y[:, j].max() > 0:
             return self.tied[self.Y[:, j] == self.Y[:, j].max()]
-        if len(self.tied) and not self.spherical:  # nobody has a share: L2 attention is closest to the most tied
+        if len(self.tied) and not self.spherical:  # no row has a share: L2 attention is closest to the most tied
             most = self.Y.max(1)
             return self.tied[most == most.min()]
         return self.all

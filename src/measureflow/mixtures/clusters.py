@@ -1,4 +1,4 @@
-"""A mixture of Gaussians as clusters in units of the data: where rows belong, how likely they are, new ones."""
+"""The clusters of a mixture of Gaussians in units of the data: probabilities and densities of rows, samples."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from measureflow.mixtures.ellipsoids import Ellipsoids
 from measureflow.mixtures.frame import Frame
 from measureflow.mixtures.shared_noise import SharedNoise, responsibilities
 
-BLOCK = 65536  # rows that are looked at together, so that memory stays small
+BLOCK = 65536  # rows at a time, so that memory stays small
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from measureflow.mixtures.rows import Rows
 from measureflow.mixtures.shared_noise import SharedNoise, distinct, fit_em, log_evidence
 from measureflow.mixtures.token_tree import TokenTree
 
-SCAN_DB = (0.0, 7.0, 14.0, 21.0)  # guesses of the SNR, near enough for the noise head to find its way
+SCAN_DB = (0.0, 7.0, 14.0, 21.0)  # guesses of the SNR, so dense that the noise head can correct the nearest
 SCAN_ROWS = 200
 HIGHEST_SNR_DB = 30.0
 
@@ -20,7 +20,7 @@ HIGHEST_SNR_DB = 30.0
 @one_thread()
 @torch.no_grad()
 def flow(model, rows: Rows, snr_db, *, exact: bool, n_layers: int | None = None) -> tuple[Trajectory, np.ndarray]:
-    """The trajectory of the rows for each SNR, and the noise variance it speaks for with its error, both in dB."""
+    """The trajectory of the rows for each SNR, and the noise variance it estimates with its error, both in dB."""
     snr = torch.as_tensor(np.atleast_1d(snr_db), dtype=torch.float32)
     scale = max(rows.variance, np.finfo(np.float64).tiny) ** 0.5
     points = torch.as_tensor((rows.points - rows.mean) / scale, dtype=torch.float32)
@@ -34,14 +34,14 @@ def flow(model, rows: Rows, snr_db, *, exact: bool, n_layers: int | None = None)
 
 
 def snr_of(rows: Rows, noise_variance: float) -> float:
-    """The SNR in dB that rows have if their noise has this variance, kept to what the flow knows."""
+    """The SNR in dB that rows have if their noise has this variance, limited to the range of the flow."""
     ratio = rows.variance / noise_variance - 1 if noise_variance > 0 else np.inf
     low, high = from_decibels(LEAST_SNR_DB), from_decibels(HIGHEST_SNR_DB)
     return float(to_decibels(np.clip(ratio, low, high)))
 
 
 def guess_noise(model, rows: Rows, n_layers: int | None = None) -> tuple[float, TokenTree]:
-    """The noise variance that the surest of a few guesses arrives at, and the tree of its tokens."""
+    """The noise variance estimated from the best of a few guesses, and the tree of its tokens."""
     sample = rows.sample(SCAN_ROWS)
     path, noise = flow(model, sample, SCAN_DB, exact=False, n_layers=n_layers)
     surest = int(np.argmin(noise[:, 1]))
@@ -63,7 +63,7 @@ class Candidates:
         self.evidence: dict[int, float] = {}
 
     def offer(self, start: SharedNoise, steps: int = 30) -> float:
-        """Polish a start, keep it if it is the best of its K, and say the evidence for it: none where clusters met."""
+        """Improve a start by EM, keep it if it is the best of its K; return its evidence, -inf where clusters met."""
         fit = fit_em(self.rows.points, self.rows.weights, start, steps=steps, tol=1e-6, between=self.between)
         K, n = len(fit), self.rows.mass
         if self.only != K and not distinct(fit, n):
@@ -79,7 +79,7 @@ class Candidates:
         return self.fits[max(self.evidence, key=self.evidence.__getitem__)]
 
     def climb(self, tree: TokenTree, noise_variance: float, *, patience: int = 2, steps: int = 30) -> None:
-        """Offer cuts of the tree up and down from where the noise says, until the evidence has fallen for long."""
+        """Offer cuts of the tree, up and down from the K that the noise implies, until the evidence keeps falling."""
         if self.only is not None:
             if self.only <= len(tree.weights):
                 self.offer(self._cut(tree, self.only, noise_variance), steps)
@@ -121,7 +121,7 @@ class Candidates:
         return [(self.fits[K], self.evidence[K]) for K in sorted(self.fits)]
 
     def posterior(self) -> dict[int, float]:
-        """The probability of each K considered, all being as likely beforehand."""
+        """The probability of each K considered, all equally likely beforehand."""
         numbers = sorted(self.evidence)
         weights = np.exp(np.array([self.evidence[K] for K in numbers]) - max(self.evidence.values()))
         return dict(zip(numbers, (weights / weights.sum()).tolist(), strict=True))

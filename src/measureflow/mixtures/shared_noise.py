@@ -59,7 +59,7 @@ def fit_em(
 ):
     r"""EM from a start for at most ``steps``, until the mean log-likelihood gains less than ``tol``.
 
-    Rows X (n, d) count w (n,) times each. The log-likelihood returned is that of the mixture returned; the variance
+    Rows X (n, d) have weights w (n,). The log-likelihood returned is that of the mixture returned; the variance
     stays ``between`` two numbers, which are the same where it is known.
     """
     centers, weights = (
@@ -81,7 +81,7 @@ def fit_em(
 
 @njit(nogil=True, cache=True)
 def _maximise(centers, responsibility_mass, sums, spread, total):
-    """Centres, masses and noise from the responsibilities; a centre without any stays."""
+    """Centres, weights and noise from the responsibilities; a centre without any stays."""
     new = centers.copy()
     for k in range(len(responsibility_mass)):
         if responsibility_mass[k] > 0:
@@ -150,7 +150,7 @@ def _block(X, w, centers, weights, variance):
                     for i in range(TILE):
                         moment += r[k, i] * x[j, i]
                     sums[k, j] += moment
-            else:  # far clusters win nothing, and long rows are vectors themselves
+            else:  # far clusters have no responsibility, and long rows are vectors themselves
                 for i in range(m):
                     if r[k, i] > 0.0:
                         for j in range(d):
@@ -200,7 +200,7 @@ def log_evidence(fit: SharedNoise, n: float, mean: np.ndarray, variance: float) 
         \log p(X|\hat\theta) + \log p(\hat\theta) + \log K! + \tfrac{D}{2}\log 2\pi - \tfrac12\log\det H, \qquad
         \det H = \prod_k \Big(\frac{n p_k}{\sigma^2}\Big)^d \cdot \frac{n^{K-1}}{\prod_k p_k}
 
-    with centres N(mean, variance) and masses uniform on the simplex beforehand, as in the flow's training; K! counts
+    with centres N(mean, variance) and weights uniform on the simplex beforehand, as in the flow's training; K! counts
     the orders in which the same centres could be named. BIC keeps only :math:`-\frac D2 \log n` of all this, and so
     charges a cluster of five rows as much as one of five thousand.
     """

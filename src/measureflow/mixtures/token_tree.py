@@ -38,7 +38,7 @@ class TokenTree:
 def _nearest_neighbour_chain(points, weights):
     """Ward's merges in the order of the chain, each named by one token of either side: n^2 time, n memory.
 
-    Clusters that are left stand side by side, so that the loops over them run on vectors.
+    The clusters that are left are contiguous, so that the loops over them run on vectors.
     """
     n, d = points.shape
     centers, mass, names = points.T.copy(), weights.copy(), np.arange(n)

@@ -14,7 +14,7 @@ from measureflow.flows import Tokens, Trajectory, integrate
 from measureflow.measures import Empirical, checks
 from measureflow.measures.decibels import LEAST_SNR_DB, from_decibels
 from measureflow.models.flow_speed import FlowSpeed
-from measureflow.models.heads import SEEN_NEAR, SEEN_WON, HeadParameters, compete, mean_shift, split_heads
+from measureflow.models.heads import SEEN_BY_EM, SEEN_NEAR, HeadParameters, compete, mean_shift, split_heads
 from measureflow.models.sets import as_sets
 
 FEWEST, MOST = 100, 1000  # numbers of points that the flow can tell apart
@@ -51,7 +51,7 @@ class AnyDimensionFlow(nn.Module):
     change, so one set of weights serves every dimension, and the output turns, shifts, scales and permutes with
     the input. Lengths are in units of the noise, which the SNR gives; a guess of it is enough to start with, for at
     the end the pooled features say how far the guess was off. With gates set by hand it is EM exactly (`em`).
-    Masses of the data ride along: mass 2 is a row twice.
+    The data may have masses: mass 2 is a row twice.
 
     >>> model = AnyDimensionFlow()
     >>> x = torch.randn(2, 10, 5, generator=torch.Generator().manual_seed(0))
@@ -70,7 +70,7 @@ class AnyDimensionFlow(nn.Module):
                 part.unflatten(0, (self.heads, -1))[:, :3] = 0.0
             self.reads.bias.unflatten(0, (self.heads, -1))[:, 2] = 0.5 / self.heads
         self.speed = FlowSpeed(c.snr_low, c.snr_high, c.max_flow)
-        seen = 2 * c.n_features + c.n_self * SEEN_NEAR + c.n_em * SEEN_WON + self.heads * c.n_messages + 1
+        seen = 2 * c.n_features + c.n_self * SEEN_NEAR + c.n_em * SEEN_BY_EM + self.heads * c.n_messages + 1
         self.start = nn.Sequential(nn.Linear(4, c.n_features), nn.GELU(), nn.Linear(c.n_features, c.n_features))
         self.update = nn.Sequential(
             nn.LayerNorm(seen), nn.Linear(seen, c.hidden), nn.GELU(), nn.Linear(c.hidden, c.n_features)
@@ -101,7 +101,7 @@ class AnyDimensionFlow(nn.Module):
         n_layers: int | None = None,
         schedule: str = "uniform",
     ) -> tuple[Trajectory, Tensor]:
-        """The tokens at every layer, and what they say of the noise: by how many dB its variance exceeds the one that
+        """The tokens at every layer, and the noise they estimate: by how many dB its variance exceeds the one that
         ``snr_db`` implies, and the standard error of that, (B, 2). Weights say how often each point counts. The
         weights of the shipped flow were trained with the uniform schedule; any other may be asked for."""
         sets = as_sets(points, snr_db, self.log_width, weights)
@@ -124,9 +124,9 @@ class AnyDimensionFlow(nn.Module):
         return Trajectory([points, *(center + unit * tokens.positions for tokens in path[1:])], path.times), noise
 
     def read(self, f: Tensor) -> tuple[HeadParameters, Tensor]:
-        """How tokens look around, and how far they follow each head, (B, heads, n, 1).
+        """The parameters of every head for each token, and the gates, (B, heads, n, 1).
 
-        Widths change by a factor of four at most: a wrong guess of the noise may mislead tokens, not hurl them.
+        Widths change by a factor of four at most: so a wrong guess of the noise cannot throw tokens far away.
         """
         read = self.reads(f).unflatten(-1, (self.heads, -1)).transpose(1, 2)
         change, bias, gate, messages = read.split([1, 1, 1, self.config.n_messages], -1)
@@ -159,7 +159,7 @@ class AnyDimensionFlow(nn.Module):
 
 
 class Layer(Field):
-    """A layer as the velocity of tokens that left the data x, of masses p: what the heads offer, and what to remember.
+    """One layer as a field, for tokens that started at the data x of masses p: their velocity, and new features.
 
     Lengths are in units of the noise.
     """
@@ -172,15 +172,15 @@ class Layer(Field):
         (y, f), model = tokens, self.model
         head, gates = model.read(f)
         here, there = split_heads(head, model.config.n_self, model.config.n_em)
-        near, seen_near, heard_near = mean_shift(y, here, self.log_p)
-        won, seen_won, heard_won = compete(self.x, y, there, self.log_p)
-        offers = torch.cat([near, won], 1)  # (B, heads, n, d)
+        near, seen_near, received_near = mean_shift(y, here, self.log_p)
+        claimed, seen_claimed, received_claimed = compete(self.x, y, there, self.log_p)
+        offers = torch.cat([near, claimed], 1)  # (B, heads, n, d)
         velocity = (gates * (offers - y[:, None])).sum(1)
         pooled = (self.p[..., None] * f).sum(1, keepdim=True).expand_as(f)
         strayed = torch.log1p((y - self.x).square().mean(-1, keepdim=True))
-        numbers = torch.cat([*seen_near, *seen_won], 1).transpose(1, 2)
-        heard = torch.cat([heard_near, heard_won], 1).transpose(1, 2).flatten(2)
-        return Tokens(velocity, model.update(torch.cat([f, pooled, numbers, heard, strayed], -1)))
+        numbers = torch.cat([*seen_near, *seen_claimed], 1).transpose(1, 2)
+        received = torch.cat([received_near, received_claimed], 1).transpose(1, 2).flatten(2)
+        return Tokens(velocity, model.update(torch.cat([f, pooled, numbers, received, strayed], -1)))
 
 
 def _spaced(low: float, high: float, count: int) -> Tensor:

@@ -44,7 +44,7 @@ class InContextClusterer(nn.Module):
 
     .. math:: h \leftarrow h + \Gamma(h), \qquad h \leftarrow h + W_2\, \mathrm{ReLU}(W_1 h)
 
-    Each set is first centred and scaled to mean square one, so the model is blind to units. ``averaged_heads``
+    Each set is first centred and scaled to mean square one, so units do not matter. ``averaged_heads``
     takes the mean of full-width heads in place of joining thin ones (Figures 4 and 5). ``layer_norm`` puts a layer
     norm before each sub-layer; the paper does not say, and training is many times faster with it. With
     ``context`` the tokens also carry the rows P of eq. (4), made from first labels that the caller gives.

@@ -34,10 +34,10 @@ def _snr_scaled(tokens: Tensor, mixtures: Mixtures) -> Tensor:
 
 
 def guessed_snr_loss(tokens: Tensor, noise: Tensor, assumed_snr_db: Tensor, mixtures: Mixtures) -> Tensor:
-    r"""What a model that is told a guess of the SNR learns from: its tokens where the guess is fair, its noise always.
+    r"""The loss for a guessed SNR: of the tokens where the guess is fair, of the estimated noise always.
 
     The noise is judged as a Gaussian with the stated mean and standard error; a guess that is off by more than
-    ``FAIR_GUESS_DB`` asks for tokens nobody could find, and for these only the noise counts.
+    ``FAIR_GUESS_DB`` asks for tokens that cannot be found, so only the noise counts there.
     """
     variance = mixtures.points.var(1, unbiased=False).mean(-1)
     told = to_decibels(variance / (1 + from_decibels(assumed_snr_db)))

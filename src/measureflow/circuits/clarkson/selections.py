@@ -1,4 +1,4 @@
-"""How a cluster's row of scores becomes weights of its points: the decoder normalisers Clarkson adds."""
+"""The decoder normalisers that Clarkson adds: from a cluster's row of scores to weights of its points."""
 
 from __future__ import annotations
 

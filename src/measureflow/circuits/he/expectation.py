@@ -44,7 +44,7 @@ def expectation_plus(design: Design, inverse: SigmoidSum) -> list[Layer]:
 
 
 def replace(design: Design, name: str, by: str) -> tuple[Tensor, Tensor]:
-    """The piece that moves slot ``by`` into slot ``name``, whose old content goes."""
+    """The piece that replaces the content of slot ``name`` by that of slot ``by``."""
     s = design.slots
     old, new = s.take(name), s.take(by)
     return linear(torch.cat([old, new]), torch.cat([-s.put(name), s.put(name) - s.put(by)], -1))
@@ -99,7 +99,7 @@ def _scale(design: Design) -> Layer:
 def _sum(design: Design) -> Layer:
     r"""Layer 5, un-normalised: :math:`\sum_i \frac1N X_i\, (p'_i \cdot p_{2,j})` is the mean of cluster j, at token j.
 
-    The old centres go by a second head :math:`-\sum_i \mu_i\, (p_{2,i} \cdot p_{2,j})` (printed: Q and K read the
+    A second head removes the old centres, :math:`-\sum_i \mu_i\, (p_{2,i} \cdot p_{2,j})` (printed: Q and K read the
     centres themselves, which gives a cubic of them).
     """
     s, k = design.slots, design.k

@@ -79,8 +79,8 @@ def joined(groups: Sequence[Heads]) -> Heads:
 class AttentionLayer(Field):
     r"""The velocity :math:`\sum_m \sum_i V_m h_i\, f(Q_m h_i \cdot K_m h_j)`; a step of one is Definition 2.1 or 2.2.
 
-    f is the soft-max over i, or with ``Identity()`` nothing (un-normalised). Without heads nothing moves. Plain tokens
-    have a mass of one each, because the sums of the paper run over tokens.
+    f is the soft-max over i, or with ``Identity()`` the identity (un-normalised). Without heads nothing moves. Plain
+    tokens have a mass of one each, because the sums of the paper run over tokens.
     """
 
     def __init__(self, *groups: Heads, normaliser: Normaliser | None = None):
