@@ -40,8 +40,9 @@ def locked(name: str) -> dict[str, set[Version]]:
     return pins
 
 
-def test_importing_the_package_is_cheap():
-    script = "import sys, measureflow; print(*sorted({m.split('.')[0] for m in sys.modules}))"
+@pytest.mark.parametrize("module", ["measureflow", "measureflow.cli"])
+def test_importing_the_package_is_cheap(module):
+    script = f"import sys, {module}; print(*sorted({{m.split('.')[0] for m in sys.modules}}))"
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     heavy = {"torch", "numpy", "scipy", "sklearn", "numba", "pandas", "matplotlib"}
     assert heavy.isdisjoint(run.stdout.split())

@@ -86,7 +86,7 @@ CASES = {
         r"mean and covariance have different batches: \(3,\) and \(4,\)",
     ),
     "empty covariance": (lambda: Gaussian(torch.zeros(0), torch.zeros(0, 0)), "covariance must be square"),
-    "empty sample": (lambda: Gaussian([0, 0], EYE).sample(0, GENERATOR), "n must be at least 1, got 0"),
+    "empty sample": (lambda: Gaussian([0, 0], EYE).sample(0, GENERATOR), "n must be a positive whole number, got 0"),
     # normalisers
     "gamma zero": (lambda: Softmax(0), "gamma must be positive, got 0"),
     "gamma NaN": (lambda: Softmax(math.nan), "gamma must be positive, got nan"),
@@ -147,7 +147,7 @@ CASES = {
         lambda: Against(Attention(), Empirical(X))(Gaussian([0, 0], EYE)),
         "nu is not a Gaussian",
     ),
-    "sum of nothing": (lambda: Sum(), "fields must name at least one field"),
+    "sum of nothing": (lambda: Sum(), "fields must hold at least one field"),
     "sum of words": (lambda: Sum("a"), "fields must be of type Field"),
     "coefficients": (lambda: Sum(Attention(), coefficients=[1.0, 2.0]), "coefficients has 2 entries for 1 fields"),
     "time without a function": (lambda: TimeDependent(3), "fields must be a function of time"),

@@ -12,13 +12,10 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import torch
 from threadpoolctl import ThreadpoolController
-
-if TYPE_CHECKING:
-    from threadpoolctl import LibController
 
 Piece = TypeVar("Piece")
 Result = TypeVar("Result")
@@ -37,7 +34,7 @@ class _Process:
         with self.lock:
             if self.holders == 0:
                 self.n_threads = torch.get_num_threads()
-                self.blas_threads = [library.num_threads or 1 for library in _blas()]
+                self.blas_threads = [library.num_threads or 1 for library in blas().lib_controllers]
             self.holders += 1
             _hold_this_thread()
 
@@ -64,18 +61,18 @@ def _hold_this_thread() -> None:
     """One thread for what the calling thread does, and for threads that begin later."""
     torch.get_num_threads()  # a thread takes over the number of its process when it first asks for it, not later
     torch.set_num_threads(1)
-    _share_blas([1] * len(_blas()))
+    _share_blas([1] * len(blas().lib_controllers))
 
 
 @cache
-def _blas() -> list[LibController]:
+def blas() -> ThreadpoolController:
     """The BLAS libraries of this process; looking for them takes longer than a small fit."""
-    return ThreadpoolController().select(user_api="blas").lib_controllers
+    return ThreadpoolController().select(user_api="blas")
 
 
 def _share_blas(n_threads: list[int]) -> None:
     """Set how many threads each library has; some versions of threadpoolctl listen to one thread of ours only."""
-    for library, number in zip(_blas(), n_threads, strict=True):
+    for library, number in zip(blas().lib_controllers, n_threads, strict=True):
         listen_to_all = getattr(library, "clear_controlling_thread", lambda **_: None)
         listen_to_all(force=True)
         library.set_num_threads(number)

@@ -21,7 +21,7 @@ class Sum(Field):
     def __init__(self, *fields: Field, coefficients: list[float] | None = None):
         super().__init__()
         if not fields:
-            raise ValueError("fields must name at least one field")
+            raise ValueError("fields must hold at least one field")
         self.fields = nn.ModuleList(checks.instance("fields", field, Field) for field in fields)
         self.coefficients = coefficients or [1.0] * len(fields)
         if len(self.coefficients) != len(fields):
@@ -172,7 +172,7 @@ class Layers(Field):
     def __init__(self, *fields: Field):
         super().__init__()
         if not fields:
-            raise ValueError("fields must name at least one field")
+            raise ValueError("fields must hold at least one field")
         self.fields = nn.ModuleList(checks.instance("fields", field, Field) for field in fields)
 
     def layer(self, index: int) -> Field:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from numbers import Integral
 
 import torch
 from torch import Tensor
@@ -13,8 +12,7 @@ from measureflow.measures import checks
 
 
 def _check(n_layers: int, time=None) -> None:
-    if not isinstance(n_layers, Integral) or n_layers < 1:
-        raise ValueError(f"n_layers must be a positive whole number, got {n_layers!r}")
+    checks.whole("n_layers", n_layers)
     if time is not None:
         checks.finite("time", checks.as_floats("time", time))
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 import os
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
 from typing import NamedTuple
 
 import numpy as np
-from threadpoolctl import ThreadpoolController
 
+from measureflow.attention.threads import blas
 from measureflow.lloyd import kernels
 
 STRIPES = 16  # partial sums, however many threads there are: the result does not depend on their number
@@ -150,12 +149,6 @@ class Points:
             for s in range(STRIPES):
                 task(s, edges[s], edges[s + 1])
             return
-        with _blas().limit(limits=1, user_api="blas"), ThreadPoolExecutor(self.threads) as pool:
+        with blas().limit(limits=1), ThreadPoolExecutor(self.threads) as pool:
             for done in [pool.submit(task, s, edges[s], edges[s + 1]) for s in range(STRIPES)]:
                 done.result()
-
-
-@cache
-def _blas() -> ThreadpoolController:
-    """The BLAS libraries of this process; looking for them takes longer than a pass over a small table."""
-    return ThreadpoolController()

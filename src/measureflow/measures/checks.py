@@ -3,6 +3,8 @@
 Every public function calls these before any work; each error names the argument.
 """
 
+from numbers import Integral
+
 import torch
 from torch import Tensor
 
@@ -91,6 +93,13 @@ def positive(name: str, value) -> float:
     if not number(name, value) > 0:
         raise ValueError(f"{name} must be positive, got {value}")
     return float(value)
+
+
+def whole(name: str, value) -> int:
+    """A positive whole number."""
+    if not isinstance(value, Integral) or value < 1:
+        raise ValueError(f"{name} must be a positive whole number, got {value!r}")
+    return int(value)
 
 
 def instance(name: str, value, *kinds: type):

@@ -61,8 +61,7 @@ class Gaussian:
 
     def sample(self, n: int, generator: torch.Generator) -> Empirical:
         r"""``n`` independent points :math:`\alpha + \Sigma^{1/2} \xi`, drawn from an explicit generator."""
-        if n < 1:
-            raise ValueError(f"n must be at least 1, got {n}")
+        checks.whole("n", n)
         xi = torch.randn(
             *self.mean.shape[:-1], n, self.d, generator=generator, dtype=self.mean.dtype, device=self.mean.device
         )

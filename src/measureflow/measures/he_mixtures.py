@@ -49,8 +49,7 @@ class HeMixtures:
 
     def __post_init__(self):
         for name in ("n_classes", "dimension", "n_per_class"):
-            if getattr(self, name) < 1 or int(getattr(self, name)) != getattr(self, name):
-                raise ValueError(f"{name} must be a positive whole number, got {getattr(self, name)}")
+            checks.whole(name, getattr(self, name))
         for name in ("minimum_distance", "spread"):
             checks.positive(name, getattr(self, name))
         low, high = self.variance

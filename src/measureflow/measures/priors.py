@@ -9,6 +9,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
+from measureflow.measures import checks
 from measureflow.measures.decibels import from_decibels
 from measureflow.measures.empirical import Empirical
 
@@ -138,13 +139,12 @@ class MixturePrior:
     snr_db: Law = field(default_factory=lambda: Between(3.0, 15.0))
 
     def __post_init__(self):
-        if self.d < 1:
-            raise ValueError(f"d must be at least 1, got {self.d}")
+        checks.whole("d", self.d)
 
     def sample(self, batch: int, n: int, generator: torch.Generator) -> Mixtures:
         """``batch`` mixtures of ``n`` points each."""
-        if batch < 1 or n < 1:
-            raise ValueError(f"batch and n must be at least 1, got batch={batch} and n={n}")
+        checks.whole("batch", batch)
+        checks.whole("n", n)
         counts = self.components(batch, generator).long()
         snr_db = self.snr_db(batch, generator).float()
         centers = torch.randn(batch, int(counts.max()), self.d, generator=generator)

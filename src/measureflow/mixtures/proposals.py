@@ -9,7 +9,7 @@ from measureflow.attention.threads import one_thread
 from measureflow.flows import Trajectory
 from measureflow.measures.decibels import LEAST_SNR_DB, from_decibels, to_decibels
 from measureflow.mixtures.rows import Rows
-from measureflow.mixtures.shared_noise import SharedNoise, distinct, fit_em, log_evidence
+from measureflow.mixtures.shared_noise import SharedNoise, distinct, fit_em, log_evidence, squared_gaps
 from measureflow.mixtures.token_tree import TokenTree
 
 SCAN_DB = (0.0, 7.0, 14.0, 21.0)  # guesses of the SNR, so dense that the noise head can correct the nearest
@@ -27,10 +27,10 @@ def flow(model, rows: Rows, snr_db, *, exact: bool, n_layers: int | None = None)
     weights = torch.as_tensor(rows.weights, dtype=torch.float32)
     x, p = points.expand(len(snr), -1, -1), weights.expand(len(snr), -1)
     path, noise = model.flow_and_noise(x, snr, exact=exact, weights=p, n_layers=n_layers)
-    told = 2 * to_decibels(scale) - to_decibels(1 + from_decibels(snr.numpy().clip(LEAST_SNR_DB)))
+    assumed = 2 * to_decibels(scale) - to_decibels(1 + from_decibels(snr.numpy().clip(LEAST_SNR_DB)))
     states = [torch.as_tensor(rows.mean) + scale * state.double() for state in path]
     states[0] = torch.as_tensor(rows.points).expand_as(states[0])
-    return Trajectory(states, path.times), np.stack([told + noise[:, 0].numpy(), noise[:, 1].numpy()], 1)
+    return Trajectory(states, path.times), np.stack([assumed + noise[:, 0].numpy(), noise[:, 1].numpy()], 1)
 
 
 def snr_of(rows: Rows, noise_variance: float) -> float:
@@ -174,5 +174,4 @@ class Candidates:
 
 
 def _gaps(points: np.ndarray, fit: SharedNoise) -> np.ndarray:
-    gaps = (points**2).sum(1)[:, None] - 2 * points @ fit.centers.T + (fit.centers**2).sum(1)
-    return gaps - 2 * fit.variance * np.log(np.maximum(fit.weights, 1e-300))
+    return squared_gaps(points, fit.centers) - 2 * fit.variance * np.log(np.maximum(fit.weights, 1e-300))

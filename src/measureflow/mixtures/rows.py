@@ -70,6 +70,18 @@ class Rows:
         return Rows(few.points, few.weights * (self.mass / few.mass))
 
 
+def means_by_label(points: np.ndarray, weights: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The mean (K, d) and the total weight (K,) of the points of each label.
+
+    >>> means_by_label(np.array([[0.0], [3.0], [9.0]]), np.array([2.0, 1.0, 1.0]), np.array([0, 0, 1]))
+    (array([[1.],
+           [9.]]), array([3., 1.]))
+    """
+    total = np.bincount(labels, weights)
+    sums = [np.bincount(labels, weights * column) for column in points.T]
+    return np.stack(sums, 1) / total[:, None], total
+
+
 def distinct_rows(X: np.ndarray, w: np.ndarray) -> Rows:
     """Rows sorted by their columns, equal ones together: the same for every order, and a weight of 2 is a row twice.
 

@@ -11,7 +11,7 @@ from measureflow.measures.decibels import from_decibels
 from measureflow.mixtures.ellipsoids import Ellipsoids, bic_upper_bound, ellipsoids, fit_ellipsoids, posterior
 from measureflow.mixtures.frame import Frame
 from measureflow.mixtures.proposals import Candidates, flow, guess_noise, snr_of
-from measureflow.mixtures.rows import Rows
+from measureflow.mixtures.rows import Rows, means_by_label
 from measureflow.mixtures.shared_noise import SharedNoise, bic, fit_em, responsibilities
 from measureflow.mixtures.token_tree import TokenTree
 
@@ -153,8 +153,8 @@ class Search:
     def _flowed(self, rows: Rows, seen: Rows, noise: float, candidates: Candidates) -> Flowed:
         """Run the flow at the known SNR or the one that the noise implies, and offer its clusters to the candidates."""
         K = self.n_clusters
-        told = snr_of(rows, noise) if self.snr_db is None else float(self.snr_db)
-        path, _ = flow(self.model, seen, told, exact=True, n_layers=self.n_layers)
+        assumed = snr_of(rows, noise) if self.snr_db is None else float(self.snr_db)
+        path, _ = flow(self.model, seen, assumed, exact=True, n_layers=self.n_layers)
         tree = TokenTree(path[-1][0].numpy(), seen.weights / seen.mass)
         candidates.climb(tree, noise)
         if K is None:
@@ -164,7 +164,7 @@ class Search:
                 candidates.offer(_means(seen, tree.labels(K)))
             if K not in candidates.fits:
                 candidates.split_to(K)
-        return Flowed(path, seen, tree, told)
+        return Flowed(path, seen, tree, assumed)
 
     def _polished(self, found: SearchResult) -> SearchResult:
         """The mixture after EM over all rows."""
@@ -187,9 +187,7 @@ class Search:
 
 def _means(rows: Rows, labels: np.ndarray) -> SharedNoise:
     """A mixture with the means of labelled rows as centres, and the noise with which rows scatter around them."""
-    weights = np.bincount(labels, rows.weights)
-    sums = [np.bincount(labels, rows.weights * column) for column in rows.points.T]
-    centers = np.stack(sums, 1) / weights[:, None]
+    centers, weights = means_by_label(rows.points, rows.weights, labels)
     noise = rows.weights @ ((rows.points - centers[labels]) ** 2).mean(1) / rows.mass
     return SharedNoise(centers, weights / weights.sum(), float(noise))
 

@@ -44,8 +44,12 @@ class SharedNoise:
 
     def squared_distances(self, X: np.ndarray) -> np.ndarray:
         """Squared distances (n, K) of rows to the centres in units of the noise."""
-        gaps = (X**2).sum(1)[:, None] - 2 * X @ self.centers.T + (self.centers**2).sum(1)
-        return np.maximum(gaps, 0) / self.variance
+        return np.maximum(squared_gaps(X, self.centers), 0) / self.variance
+
+
+def squared_gaps(X: np.ndarray, centers: np.ndarray) -> np.ndarray:
+    """Squared distances (n, K) of rows to centres, up to rounding, which may make them negative."""
+    return (X**2).sum(1)[:, None] - 2 * X @ centers.T + (centers**2).sum(1)
 
 
 def fit_em(

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from measureflow.mixtures.rows import means_by_label
+
 
 class TokenTree:
     r"""The merges that cost least, :math:`\frac{m_a m_b}{m_a + m_b}|c_a - c_b|^2`, from many atoms down to one.
@@ -28,10 +30,7 @@ class TokenTree:
 
     def atoms(self, K: int) -> tuple[np.ndarray, np.ndarray]:
         """The K atoms as means of their tokens, and their weights."""
-        labels = self.labels(K)
-        weights = np.bincount(labels, self.weights)
-        sums = [np.bincount(labels, self.weights * column) for column in self.tokens.T]
-        return np.stack(sums, 1) / weights[:, None], weights
+        return means_by_label(self.tokens, self.weights, self.labels(K))
 
 
 @njit(cache=True, fastmath={"contract"})

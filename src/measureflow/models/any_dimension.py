@@ -36,8 +36,7 @@ class AnyDimensionConfig:
 
     def __post_init__(self):
         for name in ("n_self", "n_em", "n_features", "hidden", "n_layers"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
+            checks.whole(name, getattr(self, name))
 
 
 class AnyDimensionFlow(nn.Module):

@@ -76,8 +76,7 @@ class InContextClusterer(nn.Module):
             "width": width,
         }
         for name, value in sizes.items():
-            if value < 1 or int(value) != value:
-                raise ValueError(f"{name} must be a positive whole number, got {value}")
+            checks.whole(name, value)
         if width % n_heads and not averaged_heads:
             raise ValueError(f"width={width} must be a multiple of n_heads={n_heads} for heads to be joined")
         self.config = sizes | {"averaged_heads": averaged_heads, "layer_norm": layer_norm, "context": context}

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch.optim.lr_scheduler import LambdaLR
 
+from measureflow.measures import checks
 from measureflow.measures.he_mixtures import HeMixtures
 from measureflow.models.in_context import InContextClusterer
 from measureflow.training.assignment_loss import Start, naming_loss
@@ -32,8 +33,8 @@ class Recipe:
     clip: float = math.inf
 
     def __post_init__(self):
-        if self.n_steps < 1 or self.batch < 1:
-            raise ValueError(f"n_steps and batch must be at least one, got {self.n_steps} and {self.batch}")
+        checks.whole("n_steps", self.n_steps)
+        checks.whole("batch", self.batch)
 
     def step_size(self, step: int) -> float:
         """The learning rate at a step, counted from zero."""

@@ -40,9 +40,9 @@ def guessed_snr_loss(tokens: Tensor, noise: Tensor, assumed_snr_db: Tensor, mixt
     ``FAIR_GUESS_DB`` asks for tokens that cannot be found, so only the noise counts there.
     """
     variance = mixtures.points.var(1, unbiased=False).mean(-1)
-    told = to_decibels(variance / (1 + from_decibels(assumed_snr_db)))
+    assumed_noise_db = to_decibels(variance / (1 + from_decibels(assumed_snr_db)))
     excess, error = noise.unbind(-1)
-    surprise = ((to_decibels(mixtures.noise_variance) - told - excess) / error).square() / 2 + error.log()
+    surprise = ((to_decibels(mixtures.noise_variance) - assumed_noise_db - excess) / error).square() / 2 + error.log()
     fair = (assumed_snr_db - mixtures.snr_db.clamp_min(LEAST_SNR_DB)).abs() <= FAIR_GUESS_DB
     return (fair * _snr_scaled(tokens, mixtures)).mean() + NOISE_SHARE * surprise.mean()
 

@@ -97,8 +97,7 @@ def kmeans_transformer(
     tensor([0.5000, 8.5000], dtype=torch.float64)
     """
     for name, value in (("d", d), ("k", k), ("n_layers", n_layers)):
-        if value < 1 or int(value) != value:
-            raise ValueError(f"{name} must be a positive whole number, got {value}")
+        checks.whole(name, value)
     row = rows.lloyd() if configuration is None else configuration
     extra = {"score": k} if row.two_steps else {}
     stream = Stream(**row.geometry.slots(d), assignment=k, **extra)

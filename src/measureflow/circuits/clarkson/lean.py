@@ -71,8 +71,7 @@ def lean_kmeans_transformer(d: int, k: int, *, n_layers: int = 10) -> LeanKMeans
     tensor([0.5000, 8.5000], dtype=torch.float64)
     """
     for name, value in (("d", d), ("k", k), ("n_layers", n_layers)):
-        if value < 1 or int(value) != value:
-            raise ValueError(f"{name} must be a positive whole number, got {value}")
+        checks.whole(name, value)
     stream, row = Stream(point=d, assignment=codes(k).shape[-1]), rows.lloyd()
     build = _Builder(stream, row, None, False)
     return LeanKMeansTransformer(stream, k, row, [build.layer() for _ in range(n_layers)]).double()
