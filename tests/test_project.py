@@ -127,3 +127,16 @@ def test_the_ten_lines_of_the_readme_print_what_they_say(capsys):
     exec(code, {})
     said = re.search(r"# (\[[\d, ]+\]) groups", code).group(1)
     assert capsys.readouterr().out.strip() == said
+
+
+def test_the_map_in_the_design_is_the_contract_of_imports():
+    page = (ROOT / "docs" / "design.md").read_text(encoding="utf-8")
+    first, second = page.split("```\n")[1].splitlines()
+    assert first.split(" <- ")[-1] == second.split(" <- ")[0]
+    drawn = [set(layer.split(" | ")) for layer in (*first.split(" <- "), *second.split(" <- ")[1:])]
+    contract = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"][
+        "contracts"
+    ][0]
+    layers = [set(layer.replace("measureflow.", "").split(" | ")) for layer in reversed(contract["layers"])]
+    beside = {"data", "simulate", "doctor"}  # no rooms: two tables, and a command each
+    assert drawn == [layer - beside for layer in layers if layer - beside]

@@ -41,8 +41,8 @@ class Run(NamedTuple):
 class TransformerKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):
     r"""k-means whose iterations are the layers of a transformer with hand-set weights [Clarkson 2025].
 
-    Each iteration equals one layer of `measureflow.circuits.kmeans_transformer`. By default compiled passes over the rows
-    compute it, with the same numbers; ``engine="transformer"`` runs the transformer's matrices.
+    Each iteration equals one layer of `measureflow.circuits.kmeans_transformer`. By default compiled passes over the
+    rows compute it, with the same numbers; ``engine="transformer"`` runs the matrices of the transformer.
 
     Parameters
     ----------
