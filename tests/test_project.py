@@ -17,7 +17,8 @@ import measureflow
 from measureflow.data import load_faithful, load_penguins
 
 ROOT = Path(__file__).parents[1]
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+PROJECT = SETTINGS["project"]
 MAKEFILE = (ROOT / "Makefile").read_text()
 LOCKS = {name: (ROOT / name).read_text() for name in ("requirements.lock", "requirements-oldest.lock")}
 
@@ -134,9 +135,7 @@ def test_the_map_in_the_design_is_the_contract_of_imports():
     first, second = page.split("```\n")[1].splitlines()
     assert first.split(" <- ")[-1] == second.split(" <- ")[0]
     drawn = [set(layer.split(" | ")) for layer in (*first.split(" <- "), *second.split(" <- ")[1:])]
-    contract = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"][
-        "contracts"
-    ][0]
+    contract = SETTINGS["tool"]["importlinter"]["contracts"][0]
     layers = [set(layer.replace("measureflow.", "").split(" | ")) for layer in reversed(contract["layers"])]
     beside = {"data", "simulate", "doctor"}  # no rooms: two tables, and a command each
     assert drawn == [layer - beside for layer in layers if layer - beside]
