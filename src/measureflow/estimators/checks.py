@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import math
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, validate_data
+
+from measureflow.measures.checks import whole
+
+__all__ = ["choice", "countable", "generator", "real", "squarable", "table", "weights", "whole"]
 
 LARGEST = 1e140  # values whose squares, summed over rows, are still numbers
 MOST_BITS = 60  # weights count rows up to 2^60 in all; beyond that, or below 2^-60, only their ratios do
@@ -65,28 +69,15 @@ def countable(w: np.ndarray) -> np.ndarray:
     return np.where(lost, 0.0, w) if lost.any() else w
 
 
-def whole(name: str, value: Any, least: int = 1, most: float = math.inf) -> int:
-    """A whole number between bounds."""
-    if not _is_number(value, Integral) or not least <= value <= most:
-        limits = f"at least {least}" if most == math.inf else f"from {least} to {most}"
-        raise ValueError(f"{name} must be a whole number, {limits}, got {value!r:.80}")
-    return int(value)
-
-
 def real(name: str, value: Any, low: float, high: float = math.inf) -> float:
     """A number between bounds, the lower one excluded where it is zero."""
-    if not _is_number(value, Real) or not low <= value <= high or value == low == 0:
+    if not isinstance(value, Real) or isinstance(value, bool) or not low <= value <= high or value == low == 0:
         limits = "a positive number" if low == 0 else f"a number from {low:g} to {high:g}"
         raise ValueError(f"{name} must be {limits}, got {value!r:.80}")
     try:
         return float(value)
     except OverflowError:
         raise ValueError(f"{name} must fit a float, got {value!r:.80}") from None
-
-
-def _is_number(value: Any, kind: type) -> bool:
-    """Whether a value is a number of a kind; True and False are not."""
-    return isinstance(value, kind) and not isinstance(value, bool)
 
 
 def generator(random_state) -> np.random.RandomState:

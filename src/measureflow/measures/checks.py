@@ -3,6 +3,7 @@
 Every public function calls these before any work; each error names the argument.
 """
 
+import math
 from numbers import Integral
 
 import torch
@@ -95,10 +96,11 @@ def positive(name: str, value) -> float:
     return float(value)
 
 
-def whole(name: str, value) -> int:
-    """A positive whole number."""
-    if not isinstance(value, Integral) or value < 1:
-        raise ValueError(f"{name} must be a positive whole number, got {value!r}")
+def whole(name: str, value, least: int = 1, most: float = math.inf) -> int:
+    """A whole number between bounds; True and False are not numbers."""
+    if not isinstance(value, Integral) or isinstance(value, bool) or not least <= value <= most:
+        limits = f"at least {least}" if most == math.inf else f"from {least} to {most}"
+        raise ValueError(f"{name} must be a whole number, {limits}, got {value!r:.80}")
     return int(value)
 
 
