@@ -10,10 +10,10 @@ import warnings
 import numpy as np
 
 import rivals
-from bench_kmeans import least_times, row, status
 from measureflow import FlowMixture
 from measureflow.measures.priors import paper_test_prior
 from measureflow.training.config import seeded
+from speed.bench_kmeans import least_times, row, status
 
 LARGE = (1_000_000, 8, 20)
 
@@ -29,7 +29,7 @@ def speed_rows(sets: int) -> list[dict]:
     for X in data[:2]:
         FlowMixture().fit(X)
     ours = sum(min(least_times([lambda X=X: FlowMixture().fit(X)], 3)) for X in data) / len(data)
-    out = [row("fit, n=1,000 d=2, warm", ours, 0.15, target=1.0, note="the peer is the promise of 0.15 s")]
+    out = [row("fit, n=1,000 d=2, warm", ours, 0.15, target=1.0, note="the peer is the target of 0.15 s")]
     peers = (
         ("shared-variance EM + BIC in NumPy", rivals.shared_em_bic_numpy, 20.0),
         ("shared-variance EM + BIC compiled", rivals.shared_em_bic, None),
@@ -70,7 +70,7 @@ def large_rows() -> list[dict]:
             seconds,
             10.0,
             target=1.0,
-            note=f"the peer is the promise of 10 s; found {K:.0f} of {LARGE[2]} clusters",
+            note=f"the peer is the target of 10 s; found {K:.0f} of {LARGE[2]} clusters",
         ),
         row(f"{name}, memory", megabytes, 1024.0, target=1.0, note="MB, the whole process with torch and the data"),
     ]
@@ -78,14 +78,14 @@ def large_rows() -> list[dict]:
 
 def startup_rows() -> list[dict]:
     out = []
-    for name, words, promise in (
+    for name, words, target in (
         ("import measureflow", ["-c", "import measureflow"], 0.3),
         ("measureflow --help", ["-m", "measureflow.cli", "--help"], 0.5),
     ):
         run = lambda words=words: subprocess.run([sys.executable, *words], capture_output=True, check=True)  # noqa: E731
         bare = least_times([lambda: subprocess.run([sys.executable, "-c", "pass"], check=True)], 5)[0]
-        note = f"the peer is the promise; Python alone takes {bare:.3f} s of it"
-        out.append(row(name, least_times([run], 5)[0], promise, target=1.0, note=note))
+        note = f"the peer is the target; Python alone takes {bare:.3f} s of it"
+        out.append(row(name, least_times([run], 5)[0], target, target=1.0, note=note))
     return out
 
 

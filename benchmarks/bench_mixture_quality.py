@@ -25,7 +25,7 @@ SNRS = (15.0, 10.0, 5.0)
 TIE = 1e-3  # two ways of EM to the same mixture stop this near to each other
 NO_SIGNAL_DB = -100.0  # one cluster has a ratio of zero, minus infinity in decibels
 EM_BIC = "shared-variance EM + BIC"
-PROMISED = {15.0: 0.0010, 10.0: 0.0064, 5.0: 0.0340}
+TARGETS = {15.0: 0.0010, 10.0: 0.0064, 5.0: 0.0340}
 
 
 def row(name, ours, peer, target=1.0, note="", more_is_better=False) -> dict:
@@ -95,7 +95,7 @@ def paper_rows(sets: int, blind: int, beside: int) -> list[dict]:
     for snr in SNRS:
         mean = study(paper_test_prior(snr), sets, 1000, blind, beside, (EM_BIC,), 12, "paper", snr)
         where, note = f"paper's test sets, {snr:g} dB", f"W2 squared, mean of {sets} sets"
-        out.append(row(f"{where}, SNR given, against the promise", mean["given"], PROMISED[snr], note=note))
+        out.append(row(f"{where}, SNR given, against the promise", mean["given"], TARGETS[snr], note=note))
         out.append(row(f"{where}, SNR given, against EM from the truth", mean["given"], mean["truth"], note=note))
         note = f"W2 squared, mean of {blind} sets"
         ours, given = mean["unknown"], mean["given beside blind"]

@@ -1,6 +1,6 @@
 """Write every figure of the README and the docs from files: ``python benchmarks/pages.py [--check]``.
 
-Two pages are made whole, docs/scoreboard.md and docs/models.md. In the others, what stands between
+Two pages are made whole, docs/scoreboard.md and docs/models.md. In the others, the text between
 ``<!-- begin NAME -->`` and ``<!-- end NAME -->`` is made by the function of that name in BLOCKS. The sources are
 benchmarks/results/, src/measureflow/weights/ and configs/, so the pages can be made again without measuring again.
 """
@@ -11,11 +11,11 @@ import sys
 from functools import partial
 from pathlib import Path
 
-from page_cells import ROOT
-from page_models import learning_of, models
-from page_rivals import rivals
-from page_scaling import dask_rows, extrapolation, model_costs, scaling_machine, training_rates, two_processes
-from page_scoreboard import model_scores, scoreboard, scoreboard_summary
+from figures.cells import ROOT
+from figures.models import learning_of, models
+from figures.rivals import rivals
+from figures.scaling import dask_rows, extrapolation, model_costs, scaling_machine, training_rates, two_processes
+from figures.scoreboard import model_scores, scoreboard, scoreboard_summary
 
 WITH_BLOCKS = ("README.md", "docs/guide.md", "docs/scaling.md", "docs/lab-book.md")
 BLOCKS = {

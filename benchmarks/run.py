@@ -1,8 +1,8 @@
 """Run the benchmarks and keep their tables: ``python benchmarks/run.py [name ...] [--list]``.
 
-A benchmark is a file ``bench_<name>.py`` here with a function ``rows()``; benchmarks/README.md says what it
-returns. Speed is always a ratio against a peer, timed in the same run with the same threads. Results saved in their
-usual place are also written into the pages that show them (pages.py).
+A benchmark is a file ``bench_<name>.py`` in this folder or one below it, with a function ``rows()``;
+benchmarks/README.md says what it returns. Speed is always a ratio against a peer, timed in the same run with the same
+threads. Results saved in their usual place are also written into the pages that show them (pages.py).
 """
 
 import argparse
@@ -30,11 +30,13 @@ HEADINGS = ("what", "ours", "peer", "ratio", "target", "met", "note")
 
 def available() -> dict[str, Path]:
     """Every benchmark file by its short name, ``bench_transport.py`` being ``transport``."""
-    return {path.stem.removeprefix("bench_"): path for path in sorted(HERE.glob("bench_*.py"))}
+    return {path.stem.removeprefix("bench_"): path for path in sorted(HERE.rglob("bench_*.py"))}
 
 
 def load(path: Path) -> ModuleType:
-    """Import a benchmark by its file; the folder is importable too, so that benchmarks can share code."""
+    """Import a benchmark by its file; its folder becomes importable too, so that benchmarks can share code."""
+    if str(path.parent) not in sys.path:
+        sys.path.insert(0, str(path.parent))
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None
     assert spec.loader is not None

@@ -17,7 +17,8 @@ import measureflow
 from measureflow.data import load_faithful, load_penguins
 
 ROOT = Path(__file__).parents[1]
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+PROJECT = SETTINGS["project"]
 MAKEFILE = (ROOT / "Makefile").read_text()
 LOCKS = {name: (ROOT / name).read_text() for name in ("requirements.lock", "requirements-oldest.lock")}
 
@@ -40,8 +41,9 @@ def locked(name: str) -> dict[str, set[Version]]:
     return pins
 
 
-def test_importing_the_package_is_cheap():
-    script = "import sys, measureflow; print(*sorted({m.split('.')[0] for m in sys.modules}))"
+@pytest.mark.parametrize("module", ["measureflow", "measureflow.cli"])
+def test_importing_the_package_is_cheap(module):
+    script = f"import sys, {module}; print(*sorted({{m.split('.')[0] for m in sys.modules}}))"
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     heavy = {"torch", "numpy", "scipy", "sklearn", "numba", "pandas", "matplotlib"}
     assert heavy.isdisjoint(run.stdout.split())
@@ -126,3 +128,14 @@ def test_the_ten_lines_of_the_readme_print_what_they_say(capsys):
     exec(code, {})
     said = re.search(r"# (\[[\d, ]+\]) groups", code).group(1)
     assert capsys.readouterr().out.strip() == said
+
+
+def test_the_map_in_the_design_is_the_contract_of_imports():
+    page = (ROOT / "docs" / "design.md").read_text(encoding="utf-8")
+    first, second = page.split("```\n")[1].splitlines()
+    assert first.split(" <- ")[-1] == second.split(" <- ")[0]
+    drawn = [set(layer.split(" | ")) for layer in (*first.split(" <- "), *second.split(" <- ")[1:])]
+    contract = SETTINGS["tool"]["importlinter"]["contracts"][0]
+    layers = [set(layer.replace("measureflow.", "").split(" | ")) for layer in reversed(contract["layers"])]
+    beside = {"data", "simulate", "doctor"}  # no rooms: two tables, and a command each
+    assert drawn == [layer - beside for layer in layers if layer - beside]

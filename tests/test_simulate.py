@@ -1,4 +1,4 @@
-"""The door of simulate: every attention by name, from Python and from the command line."""
+"""`simulate`: every attention by name, from Python and from the command line."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""What is installed, and does it work: versions, threads, checksums of the weights, problems with known answers."""
+"""What is installed, and whether it works: versions, threads, checksums of the weights, problems with known answers."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def threads() -> dict[str, int]:
 
 
 def examine(name: str, check: Callable[[], tuple[bool, str]]) -> dict:
-    """Run one check: a doctor reports every ailment instead of dying of it."""
+    """Run one check; an exception in it is reported as a failure."""
     try:
         ok, detail = check()
     except Exception as error:
@@ -80,14 +80,14 @@ def weights() -> list[tuple[str, Callable[[], tuple[bool, str]]]]:
 
 
 def checksum(name: str) -> tuple[bool, str]:
-    """Whether a shipped weight file has the SHA-256 that was written down when it was made."""
+    """Whether a shipped weight file has the SHA-256 that was recorded when it was made."""
     folder = files("measureflow") / "weights" / name
     content = (folder / "model.safetensors").read_bytes()
     found, size = hashlib.sha256(content).hexdigest(), f"{len(content) / 1e6:.2f} MB"
-    told = json.loads((folder / "config.json").read_text(encoding="utf-8")).get("sha256")
-    if told is None:
-        return True, f"{size}, SHA-256 {found[:12]}, none written down to compare with"
-    return told == found, f"{size}, SHA-256 {found[:12]}, expected {told[:12]}"
+    recorded = json.loads((folder / "config.json").read_text(encoding="utf-8")).get("sha256")
+    if recorded is None:
+        return True, f"{size}, SHA-256 {found[:12]}, no recorded value to compare with"
+    return recorded == found, f"{size}, SHA-256 {found[:12]}, expected {recorded[:12]}"
 
 
 def versions() -> tuple[bool, str]:
@@ -111,13 +111,13 @@ def transport() -> tuple[bool, str]:
 
 
 def clusters() -> tuple[bool, str]:
-    """Three clusters that nobody could miss, found without saying how many."""
+    """Find three clusters that are far apart, without giving their number."""
     import numpy as np
 
     from measureflow import FlowMixture
 
     rng = np.random.default_rng(0)
-    X = np.concatenate([rng.normal(centre, 0.3, (100, 2)) for centre in (-2, 0, 2)])
+    X = np.concatenate([rng.normal(center, 0.3, (100, 2)) for center in (-2, 0, 2)])
     found = FlowMixture().fit(X).n_clusters_
     return found == 3, f"{found} clusters found, expected 3"
 

@@ -1,4 +1,4 @@
-"""One call from the name of an attention to the flow it makes: what ``measureflow simulate`` calls."""
+"""The flow of an attention given by name; ``measureflow simulate`` calls it."""
 
 from __future__ import annotations
 

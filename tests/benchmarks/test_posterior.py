@@ -10,7 +10,7 @@ from measureflow.measures import wasserstein2
 from measureflow.measures.priors import paper_test_prior
 from measureflow.training.config import seeded
 
-FILE = Path(__file__).parents[2] / "benchmarks" / "posterior.py"
+FILE = Path(__file__).parents[2] / "benchmarks" / "mixtures" / "posterior.py"
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-import page_rivals
+from figures import rivals as page
 
 LOSS = 0.30  # on "moons", where the peer has 0.90
 
@@ -39,14 +39,14 @@ ROWS = [
 @pytest.fixture
 def saved(tmp_path, monkeypatch):
     """A folder of results, and how to save rows into it."""
-    monkeypatch.setattr("page_scoreboard.RESULTS", tmp_path)
+    monkeypatch.setattr("figures.scoreboard.RESULTS", tmp_path)
     (tmp_path / "AMD").mkdir()
     return lambda rows: (tmp_path / "AMD" / "tables.json").write_text(json.dumps({"rows": rows}))
 
 
 def test_every_method_has_its_means(saved):
     saved(ROWS)
-    lines = page_rivals.rivals().splitlines()
+    lines = page.rivals().splitlines()
     assert "| **FlowMixture** | **0.60** | **1.2** | nothing |" in lines
     assert any(line.startswith("| HDBSCAN | 0.40 | 2.5 |") for line in lines)
     assert any(line.startswith("| k-means, K by silhouette | 0.45 | 2.0 |") for line in lines)
@@ -54,7 +54,7 @@ def test_every_method_has_its_means(saved):
 
 def test_the_losses_are_told_and_the_near_ties_are_not(saved):
     saved(ROWS)
-    last = page_rivals.rivals().splitlines()[-1]
+    last = page.rivals().splitlines()[-1]
     assert last.startswith("Means over 3 labelled tables")
     assert "moons (0.30, HDBSCAN (5) 0.90)" in last
     assert "wine" not in last
@@ -63,14 +63,14 @@ def test_the_losses_are_told_and_the_near_ties_are_not(saved):
 
 def test_without_a_loss_it_says_so(saved):
     saved([row for row in ROWS if row["ours_s"] != LOSS])
-    assert "On none of them" in page_rivals.rivals()
+    assert "On none of them" in page.rivals()
 
 
 def test_a_note_of_another_form_is_an_error(saved):
     saved([{**ROWS[0], "note": "something else"}, *ROWS[1:]])
     with pytest.raises(ValueError, match="does not say by how much K is off"):
-        page_rivals.rivals()
+        page.rivals()
 
 
 def test_without_results_the_command_is_named(saved):
-    assert "make bench BENCH=tables" in page_rivals.rivals()
+    assert "make bench BENCH=tables" in page.rivals()

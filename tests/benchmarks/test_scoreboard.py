@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-import page_scoreboard
+from figures import scoreboard
 
 FOLDER = Path(__file__).parents[2] / "benchmarks"
 
@@ -29,7 +29,7 @@ def row(name: str, ratio: float) -> dict:
 @pytest.fixture
 def pages(tmp_path, monkeypatch):
     """The pages of two made-up runs, one on each make, which share one row of three."""
-    run, pages = load("run"), page_scoreboard
+    run, pages = load("run"), scoreboard
     run.save("speed", [row("both", 4.0), row("one", 3.0)], {"cpu": "AMD EPYC", **FACTS}, tmp_path, "abc")
     run.save("speed", [row("both", 1.5), row("other", 5.0)], {"cpu": "Intel(R) Xeon(R)", **FACTS}, tmp_path, "def")
     monkeypatch.setattr(pages, "RESULTS", tmp_path)

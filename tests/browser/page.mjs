@@ -5,6 +5,7 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ROOT, SHOTS } from "./harness.mjs";
+import { checkFields } from "./fields.mjs";
 import { checkReader } from "./reader.mjs";
 import { answered, clusters, still, test } from "./support.mjs";
 
@@ -22,6 +23,8 @@ test("the committed page is what the source builds", async () => {
 });
 
 test("the page reads tables as the library does", checkReader);
+
+test("the page computes attention as the library does", checkFields);
 
 test("the keyboard reaches everything", async ({ page, address }) => {
   await clusters(page, address);

@@ -156,7 +156,7 @@ def test_weights_pick_one_token_exactly():
         ((3, 3, 50), r"Theorem 3\.1 .* needs k < d, got k=3, d=3"),
         ((3, 2, 50), r"needs k < d.*pad=True"),
         ((2, 9, 9), r"d = o\(N\)"),
-        ((0, 3, 9), "k must be a positive whole number"),
+        ((0, 3, 9), "k must be a whole number, at least 1"),
         ((2, 3, 9, 0), "n_iterations must be"),
         ((2, 3, 9, 1, 7), "n_heads must be a positive even number"),
     ],

@@ -149,7 +149,7 @@ def test_a_gap_of_two_delta_needs_the_root_of_delta():
 
     stream, geometry = Stream(point=1, assignment=2), Euclidean()
     tokens = stream.embed(point=torch.zeros(2, 1, dtype=torch.float64), assignment=torch.eye(2, dtype=torch.float64))
-    score = geometry.score(*geometry.look(stream, delta=3.0))(tokens, tokens)
+    score = geometry.score(*geometry.query_key(stream, delta=3.0))(tokens, tokens)
     torch.testing.assert_close(score[0, 1].item(), -6.0, rtol=0, atol=1e-12)
 
 

@@ -175,7 +175,7 @@ def test_model_names_bad_input():
         model.labels(torch.zeros(2, 2))
     with pytest.raises(ValueError, match="non-finite"):
         model.labels(torch.full((5, 2), torch.nan))
-    with pytest.raises(ValueError, match="n_steps and batch"):
+    with pytest.raises(ValueError, match="n_steps must be a whole number, at least 1, got 0"):
         Recipe(n_steps=0)
     with pytest.raises(ValueError, match="agree on the number of classes"):
         train(model, HeMixtures(), Recipe(1, 1), generator=generator())

@@ -1,4 +1,4 @@
-"""Points in boxes, each with a few Chebyshev nodes an axis: from points to nodes and back, and what that loses."""
+"""Points in boxes with Chebyshev nodes along each axis: from points to nodes and back, and the error of that."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ def interpolation_error(gap: Tensor, h: float, p: int) -> Tensor:
     r"""The relative error of the interpolated kernel between two boxes ``gap`` apart along an axis.
 
     The p-node interpolant of :math:`s \mapsto e^{-(D + s)^2}` on :math:`|s| \le h/2` is compared with the function
-    itself at the worst s; rounding is counted by the sum of the terms' sizes. Both ends are interpolated: twice.
+    itself at the worst s; rounding is counted by the sum of the terms' sizes. The result is doubled, because both ends
+    are interpolated.
     """
     table = torch.from_numpy(_error_table(h, p))
     return table[(gap / STEP).ceil().long().clamp_max(len(table) - 1)]

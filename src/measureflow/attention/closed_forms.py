@@ -89,7 +89,7 @@ def dot_sinkhorn(score: DotProduct, normaliser: Sinkhorn, alpha: Tensor, S: Tens
 
 
 def distance_sinkhorn(score: NegativeSquaredDistance, normaliser: Sinkhorn, alpha: Tensor, S: Tensor) -> Affine:
-    """As for the dot product at half of epsilon: minus the squared distance has twice the dot product in it."""
+    """As for the dot product at half of epsilon: minus the squared distance contains twice the dot product."""
     return _sinkhorn(score, normaliser.epsilon / 2, alpha, S)
 
 

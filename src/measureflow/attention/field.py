@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from measureflow.attention.closed_forms import Affine, closed_form
 from measureflow.attention.fused import fused_softmax
 from measureflow.attention.matrix import Matrix
-from measureflow.attention.normalisers import Normaliser, Softmax, log_masses
+from measureflow.attention.normalisers import Normaliser, Softmax, log_weights
 from measureflow.attention.scores import DotProduct, Score
 from measureflow.measures import Empirical, Gaussian, checks
 
@@ -22,8 +22,8 @@ class Field(nn.Module):
 
     ``field(mu)`` is the velocity of the measure itself: at its points for an `Empirical` (or a plain tensor of
     tokens, each of mass 1/n), as an affine map for a `Gaussian`, part by part for tokens that carry more than a
-    position. ``field.at(x, mu)`` is the velocity elsewhere. A kind of field says how by `attend` and, where it can,
-    `on_gaussian`; or by `on_tokens`.
+    position. ``field.at(x, mu)`` is the velocity elsewhere. A subclass defines `attend` and, where a closed form
+    exists, `on_gaussian`; or it defines `on_tokens`.
     """
 
     def forward(self, mu: Any) -> Any:
@@ -41,10 +41,10 @@ class Field(nn.Module):
         """
         if isinstance(x, Empirical):
             u = None if x.uniform else x.weights[..., :, None]
-            return self.attend(x.points, mu.points, self.masses(mu), u)
-        return self.attend(x, mu.points, self.masses(mu))
+            return self.attend(x.points, mu.points, self.key_weights(mu), u)
+        return self.attend(x, mu.points, self.key_weights(mu))
 
-    def masses(self, mu: Empirical) -> Tensor | None:
+    def key_weights(self, mu: Empirical) -> Tensor | None:
         """The masses of the keys as `attend` takes them, left out where they cancel."""
         return None if mu.uniform and self.blind_to_total_mass else mu.weights[..., None, :]
 
@@ -57,11 +57,11 @@ class Field(nn.Module):
         raise NotImplementedError
 
     def on_gaussian(self, mu: Gaussian) -> Affine:
-        """The field on a Gaussian, where it is affine; a ValueError says where it is not."""
+        """The field on a Gaussian, where it is affine; a ValueError where it is not."""
         raise ValueError(f"{type(self).__name__} has no closed form on a Gaussian: sample it and flow the particles")
 
     def on_tokens(self, tokens: Any) -> tuple[Tensor, ...]:
-        """The velocity of each part of tokens that carry more than a position, for a field that moves such tokens."""
+        """The velocity of each part of tokens that carry more than a position, for fields that move such tokens."""
         raise ValueError(
             f"mu must be of type Empirical or Gaussian or Tensor, got {type(tokens).__name__}, "
             f"which {type(self).__name__} does not move"
@@ -127,7 +127,7 @@ class Attention(Field):
         if bias is not None:
             bias = gamma * bias
         if w is not None:
-            log_w = log_masses(q, w).squeeze(-2)
+            log_w = log_weights(q, w).squeeze(-2)
             bias = log_w if bias is None else bias + log_w
         return fused_softmax(q, k, self.value(y), bias, gamma)
 

@@ -16,7 +16,7 @@ PIECE = 256  # queries that one thread takes at a time
 
 
 def _private(name: str, arguments: str) -> Any:
-    """An operator that torch keeps to itself, or None where this torch has none of this name and these arguments."""
+    """A private operator of torch, or None where the installed torch has none with this name and these arguments."""
     operator = getattr(torch.ops.aten, name, None)
     if operator is None or [argument.name for argument in operator.default._schema.arguments] != arguments.split():
         return None
@@ -35,7 +35,7 @@ _backward = _private(
 def fused_softmax(q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None, gamma: float) -> Tensor:
     r""":math:`\sum_j \mathrm{softmax}_j(\gamma\, q_i \cdot k_j + b_j)\, v_j` for q (\*b, n, e), k (\*b, m, e).
 
-    A bias of the keys, (\*b, m), rides along as one more coordinate, :math:`(\gamma q, 1)\cdot(k, b)`, and values
+    A bias of the keys, (\*b, m), is one more coordinate, :math:`(\gamma q, 1)\cdot(k, b)`, and values
     are padded to the width of the keys: the kernel that keeps no matrix asks for equal widths and no mask.
     """
     if bias is None:
@@ -69,7 +69,7 @@ def softmax_means(q: Columns, k: Columns, v: Columns, mask: Tensor | None = None
     Shapes (B, heads, n, e), (B, heads, m, e), (B, heads, m, w) give (B, heads, n, w) and (B, heads, n); each is one
     tensor or several side by side. A mask (n, m) is added to the scores. The fused kernel of the processor keeps no
     matrix of its own, and gradients flow through both results; on other devices, in a torch without that kernel, and
-    where the graph is exported, the two lines of mathematics run as they are.
+    where the graph is exported, two plain lines of torch compute the same.
 
     >>> q, k, v = (torch.randn(1, 1, n, 3, generator=torch.Generator().manual_seed(n)) for n in (2, 5, 5))
     >>> means, log_density = softmax_means(q, k, v)
@@ -118,7 +118,7 @@ def _padded(parts: tuple[Tensor, ...], width: int) -> Tensor:
 
 
 class _SoftmaxMeans(torch.autograd.Function):
-    r"""The fused kernel, taught to pass gradients through its log-density too.
+    r"""The fused kernel, with gradients through its log-density too.
 
     Its backward pass computes :math:`dS = P \circ (dO\,V^T - \mathrm{rowsum}(dO \circ O))`, and the gradient g of the
     log-density should add :math:`P \circ g`. Values carry a column of ones after their own ``w``; telling the kernel

@@ -7,8 +7,8 @@ softmax attention are Gauss transforms,
 
 and so they are for the L2 score with :math:`u = \sqrt{\gamma}\,Qx` and no :math:`e^{|v|^2}`. The plane is cut into
 boxes of side h; inside each, the kernel is replaced by its interpolant of p Chebyshev nodes an axis. Points then
-talk to the nodes of their own box only, and nodes to nodes by one matrix an axis, because the Gaussian is a
-product over axes.
+exchange values with the nodes of their own box only, and nodes with nodes by one matrix for each axis, because the
+Gaussian is a product over axes.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ class Report:
     """How a fast field got its last values: ``estimate`` bounds the error relative to the size of the values."""
 
     estimate: float
-    exact: int  # queries that were done exactly
-    side: float = 0.0  # of a box, in widths of the kernel; zero where everything was done exactly
+    exact: int  # queries that were computed exactly
+    side: float = 0.0  # of a box, in widths of the kernel; zero where everything was computed exactly
     nodes: int = 0  # to an axis of a box
 
 
@@ -50,9 +50,9 @@ class Fast(Field):
     r"""The field of a softmax `Attention` whose score maps to at most three dimensions, within ``tol``.
 
     Every query gets its own error estimate, the mean over its attention weights of the interpolation error at the
-    distance of each key; ``tol`` bounds it relative to the largest value :math:`|V y_j - \bar{Vy}|`. Queries
-    beyond it are done exactly, and so is everything when that is cheaper or a gradient is asked for. `report` says what
-    the last call did.
+    distance of each key; ``tol`` bounds it relative to the largest value :math:`|V y_j - \bar{Vy}|`. Queries beyond it
+    are computed exactly, and so is everything when that is cheaper or a gradient is needed. `report` says what the last
+    call did.
 
     >>> x = torch.randn(4000, 2, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     >>> exact = Attention(NegativeSquaredDistance())
@@ -85,11 +85,11 @@ class Fast(Field):
         q, k, values = self.attention.score.Q(x), self.attention.score.K(y), self.attention.value(y)
         if q.shape[-1] > DIMENSIONS:
             raise ValueError(f"x has scores in {q.shape[-1]} dimensions; Fast is for at most {DIMENSIONS}")
-        masses = k.new_ones(k.shape[:-1]) if w is None else w.squeeze(-2)
-        batch = torch.broadcast_shapes(q.shape[:-2], k.shape[:-2], values.shape[:-2], masses.shape[:-1])
+        weights = k.new_ones(k.shape[:-1]) if w is None else w.squeeze(-2)
+        batch = torch.broadcast_shapes(q.shape[:-2], k.shape[:-2], values.shape[:-2], weights.shape[:-1])
         flat = [t.expand(*batch, *t.shape[-2:]).reshape(-1, *t.shape[-2:]) for t in (q, k, values)]
-        masses = masses.expand(*batch, -1).reshape(-1, masses.shape[-1])
-        tried = [self._one(*cloud) for cloud in zip(*flat, masses, strict=True)]
+        weights = weights.expand(*batch, -1).reshape(-1, weights.shape[-1])
+        tried = [self._one(*cloud) for cloud in zip(*flat, weights, strict=True)]
         parts = [part for part in tried if part is not None]
         if len(parts) < len(tried):
             return self._exactly(x, y, w, u)
@@ -101,7 +101,7 @@ class Fast(Field):
         return self.attention.attend(x, y, w, u)
 
     def _one(self, q: Tensor, k: Tensor, values: Tensor, w: Tensor) -> tuple[Tensor, Report] | None:
-        """One cloud, on the first mesh that leaves few queries beyond the tolerance; None where no mesh pays."""
+        """One cloud, on the first mesh that leaves few queries beyond the tolerance; None where no mesh is cheaper."""
         problem = _Scaled.of(self.attention, q, k, values, w)
         if not problem.in_reach:
             return None
@@ -126,7 +126,7 @@ class _Scaled:
     v: Tensor
     log_c: Tensor
     values: Tensor
-    centre: Tensor
+    center: Tensor
     in_reach: bool  # whether the masses stay within what exp can hold
 
     @classmethod
@@ -142,8 +142,8 @@ class _Scaled:
             size = (v * v).sum(-1)
             fits = bool(size.max() - size.min() < REACH**2)
             log_c = log_c + size
-        centre = values.mean(0)
-        return cls(u, v, log_c - log_c.max(), values - centre, centre, fits)
+        center = values.mean(0)
+        return cls(u, v, log_c - log_c.max(), values - center, center, fits)
 
     def cost(self, h: float, p: int) -> float:
         """Multiplications that a mesh takes, infinity where its grid would not fit in memory."""
@@ -164,7 +164,7 @@ class _Scaled:
         out = target.spread(at_nodes)
         total, errors = out[:, 0], out[:, -1]
         velocity = out[:, 1:-1] / total[:, None]
-        return velocity + self.centre, (errors / total).abs().nan_to_num(math.inf)
+        return velocity + self.center, (errors / total).abs().nan_to_num(math.inf)
 
     def exact(self, rows: Tensor) -> Tensor:
         """The same sums term by term, for the queries ``rows``."""
@@ -174,7 +174,7 @@ class _Scaled:
 
     def _exact(self, u: Tensor) -> Tensor:
         scores = self.log_c - torch.cdist(u, self.v, compute_mode="donot_use_mm_for_euclid_dist").square()
-        return torch.softmax(scores, -1) @ self.values + self.centre
+        return torch.softmax(scores, -1) @ self.values + self.center
 
 
 def _transform(grid: Tensor, target: Boxes, source: Boxes, h: float, p: int) -> Tensor:

@@ -23,7 +23,7 @@ from measureflow.measures import checks
 
 
 class Normaliser(nn.Module):
-    """What every normaliser declares about itself; the laws in tests/laws run over these words."""
+    """What every normaliser declares about itself; the laws in tests/laws read these attributes."""
 
     sums_to_one = True  # each row of the result has total mass one
     shift_invariant = True  # adding a constant to a row of scores changes nothing
@@ -36,7 +36,7 @@ class Normaliser(nn.Module):
         raise NotImplementedError
 
 
-def log_masses(scores: Tensor, weights: Tensor | None) -> Tensor:
+def log_weights(scores: Tensor, weights: Tensor | None) -> Tensor:
     """log w, minus infinity where w = 0, with a gradient of zero there."""
     if weights is None:
         return scores.new_zeros(())
@@ -63,7 +63,7 @@ class Softmax(Normaliser):
             raise ValueError("gamma must be finite; the limit gamma = inf is Hardmax()")
 
     def forward(self, scores: Tensor, weights: Tensor | None = None) -> Tensor:
-        return torch.softmax(self.gamma * scores + log_masses(scores, weights), -1)
+        return torch.softmax(self.gamma * scores + log_weights(scores, weights), -1)
 
     def extra_repr(self) -> str:
         return f"gamma={self.gamma:g}"
@@ -209,7 +209,7 @@ class GumbelSoftmax(Normaliser):
         tiny = torch.finfo(scores.dtype).tiny
         waits = -torch.log(u.clamp_min(tiny))  # standard exponential; minus its log is standard Gumbel
         gumbel = -torch.log(waits.clamp_min(tiny))
-        logits = scores + log_masses(scores, weights) + gumbel
+        logits = scores + log_weights(scores, weights) + gumbel
         if self.temperature == 0:
             return Hardmax()(logits)
         return torch.softmax(logits / self.temperature, -1)

@@ -1,4 +1,4 @@
-"""How much a query looks at a key: s(x, y), queries on axis -2 and keys on axis -1."""
+"""How well a query matches a key: scores s(x, y), queries on axis -2 and keys on axis -1."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Score(nn.Module):
         self.Q, self.K = Matrix(Q, learn), Matrix(K, learn)
 
     def mapped(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-        """Q x and K y, which must live in one space."""
+        """Q x and K y, which must have the same dimension."""
         q, k = self.Q(x), self.K(y)
         if q.shape[-1] != k.shape[-1]:
             raise ValueError(
@@ -68,8 +68,8 @@ class NegativeSquaredDistance(Score):
         return -torch.cdist(q, k, compute_mode="donot_use_mm_for_euclid_dist").square()
 
     def lifted(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        r""":math:`-|q-k|^2 = 2 q \cdot k - |k|^2 - |q|^2`, both seen from the mean key to lose no digits."""
+        r""":math:`-|q-k|^2 = 2 q \cdot k - |k|^2 - |q|^2`, both relative to the mean key to lose no digits."""
         q, k = self.mapped(x, y)
-        centre = k.detach().mean(-2, keepdim=True)
-        q, k = q - centre, k - centre
+        center = k.detach().mean(-2, keepdim=True)
+        q, k = q - center, k - center
         return 2 * q, k, -(k * k).sum(-1)

@@ -7,7 +7,7 @@ import warnings
 import torch
 from torch import Tensor
 
-from measureflow.attention.normalisers import Normaliser, log_masses
+from measureflow.attention.normalisers import Normaliser, log_weights
 from measureflow.measures import checks
 from measureflow.measures.transport.entropic_dual import EntropicDual
 
@@ -66,7 +66,7 @@ def _log_probabilities(scores: Tensor, weights: Tensor | None, axis: int) -> Ten
     shape[-3 - axis] = 1
     if weights is None:
         return scores.new_zeros(()).expand(shape) - torch.log(scores.new_tensor(float(scores.shape[axis])))
-    log_w = torch.atleast_2d(log_masses(scores, weights))
+    log_w = torch.atleast_2d(log_weights(scores, weights))
     if log_w.shape[-3 - axis] != 1:
         raise ValueError("Sinkhorn attention couples all queries, so they cannot each see a measure of their own")
     return log_w - torch.logsumexp(log_w, axis, keepdim=True)

@@ -1,8 +1,8 @@
-"""One thread inside each operation, several operations side by side: answers that no number of threads can change.
+"""One thread inside each operation, several operations side by side: answers independent of the number of threads.
 
 A library that shares one product among its threads cuts it differently for each number of them, and so rounds it
-differently. Inside `one_thread` no operation of torch or of NumPy's BLAS is shared. Whoever has much to do cuts it into
-pieces by its shape alone, and `side_by_side` runs them on the threads that are then free.
+differently. Inside `one_thread` no operation of torch or of NumPy's BLAS is shared. Large work is cut into pieces by
+its shape alone, and `side_by_side` runs the pieces on the threads that are free.
 """
 
 from __future__ import annotations
@@ -12,13 +12,10 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import torch
 from threadpoolctl import ThreadpoolController
-
-if TYPE_CHECKING:
-    from threadpoolctl import LibController
 
 Piece = TypeVar("Piece")
 Result = TypeVar("Result")
@@ -33,16 +30,16 @@ class _Process:
         self.blas_threads: list[int] = []
 
     def hold(self) -> None:
-        """Held to one thread from the first who asks for it."""
+        """Hold the process to one thread, from the first caller on."""
         with self.lock:
             if self.holders == 0:
                 self.n_threads = torch.get_num_threads()
-                self.blas_threads = [library.num_threads or 1 for library in _blas()]
+                self.blas_threads = [library.num_threads or 1 for library in blas().lib_controllers]
             self.holders += 1
             _hold_this_thread()
 
     def release(self) -> None:
-        """Set free by the last."""
+        """Set the process free after the last caller."""
         with self.lock:
             torch.set_num_threads(self.n_threads)
             self.holders -= 1
@@ -51,7 +48,7 @@ class _Process:
 
 
 class _Here(threading.local):
-    """What a thread knows: whether it is held to one, and the pool beside it, which those of a pool do not have."""
+    """The state of a thread: whether it is held to one, and its pool; threads of a pool have none."""
 
     held = False
     pool: ThreadPoolExecutor | None = None
@@ -64,18 +61,18 @@ def _hold_this_thread() -> None:
     """One thread for what the calling thread does, and for threads that begin later."""
     torch.get_num_threads()  # a thread takes over the number of its process when it first asks for it, not later
     torch.set_num_threads(1)
-    _share_blas([1] * len(_blas()))
+    _share_blas([1] * len(blas().lib_controllers))
 
 
 @cache
-def _blas() -> list[LibController]:
+def blas() -> ThreadpoolController:
     """The BLAS libraries of this process; looking for them takes longer than a small fit."""
-    return ThreadpoolController().select(user_api="blas").lib_controllers
+    return ThreadpoolController().select(user_api="blas")
 
 
 def _share_blas(n_threads: list[int]) -> None:
     """Set how many threads each library has; some versions of threadpoolctl listen to one thread of ours only."""
-    for library, number in zip(_blas(), n_threads, strict=True):
+    for library, number in zip(blas().lib_controllers, n_threads, strict=True):
         listen_to_all = getattr(library, "clear_controlling_thread", lambda **_: None)
         listen_to_all(force=True)
         library.set_num_threads(number)

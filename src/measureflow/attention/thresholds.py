@@ -1,4 +1,4 @@
-"""Where a row of scores is cut: the one number that Sparsemax, NormMax and TopK each look for."""
+"""The threshold of a row of scores, which Sparsemax, NormMax and TopK each compute."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _sum(weights: Tensor | None, values: Tensor) -> Tensor:
 
 
 def power(above: Tensor, exponent: float) -> Tensor:
-    """Powers of what is above a threshold, zero for what is not, by the cheap road where there is one."""
+    """Powers of what is above a threshold, zero for what is not, by a cheaper operation where there is one."""
     if exponent == 0:
         return above.sign()
     if exponent == 1:

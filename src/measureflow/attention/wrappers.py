@@ -16,12 +16,12 @@ from measureflow.measures import Empirical, Gaussian, checks
 
 
 class Sum(Field):
-    r"""The sum of fields of any kinds, :math:`\Gamma_\mu = \sum_f c_f \Gamma_\mu^{(f)}`, with coefficients of one."""
+    r"""The sum of fields of any kinds, :math:`\Gamma_\mu = \sum_f c_f \Gamma_\mu^{(f)}`, where c is one by default."""
 
     def __init__(self, *fields: Field, coefficients: list[float] | None = None):
         super().__init__()
         if not fields:
-            raise ValueError("fields must name at least one field")
+            raise ValueError("fields must hold at least one field")
         self.fields = nn.ModuleList(checks.instance("fields", field, Field) for field in fields)
         self.coefficients = coefficients or [1.0] * len(fields)
         if len(self.coefficients) != len(fields):
@@ -102,7 +102,7 @@ class Against(Field):
     def attend(self, x: Tensor, y: Tensor, w: Tensor | None, u: Tensor | None = None) -> Tensor:
         if isinstance(self.nu, Gaussian):
             return self.field.on_gaussian(self.nu).at(x)
-        return self.field.attend(x, self.nu.points, self.field.masses(self.nu), u)
+        return self.field.attend(x, self.nu.points, self.field.key_weights(self.nu), u)
 
     def on_gaussian(self, mu: Gaussian) -> Affine:
         if not isinstance(self.nu, Gaussian):
@@ -132,7 +132,7 @@ class Masked(Field):
 
 
 class TimeDependent(Field):
-    """A field that changes with time, as Castin's Q(t), K(t), V(t) make one: ``fields(t)`` is the field at time t.
+    """A field that changes with time, such as one with Castin's Q(t), K(t), V(t): ``fields(t)`` is the field at time t.
 
     >>> from measureflow.attention import Attention
     >>> growing = TimeDependent(lambda t: Attention(value=(1 + t) * torch.eye(2)))
@@ -172,7 +172,7 @@ class Layers(Field):
     def __init__(self, *fields: Field):
         super().__init__()
         if not fields:
-            raise ValueError("fields must name at least one field")
+            raise ValueError("fields must hold at least one field")
         self.fields = nn.ModuleList(checks.instance("fields", field, Field) for field in fields)
 
     def layer(self, index: int) -> Field:

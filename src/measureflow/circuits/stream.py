@@ -7,11 +7,13 @@ from math import prod
 import torch
 from torch import Tensor
 
+from measureflow.measures import checks
+
 
 class Stream:
     r"""Coordinates of a token, cut into named slots: ``Stream(point=d, assignment=k)`` has width d + k.
 
-    A matrix is asked for by what it does: `only` keeps slots and zeroes the rest, the :math:`I^{i:j}` of
+    A matrix is built from what it does: `only` keeps slots and zeroes the rest, the :math:`I^{i:j}` of
     [Clarkson 2025, Definition 3]; `matrix` moves one slot onto another, as the lift of Definition 4 does.
 
     >>> stream = Stream(point=2, assignment=1)
@@ -27,8 +29,7 @@ class Stream:
         if not slots:
             raise ValueError("slots must name at least one slot")
         for name, width in slots.items():
-            if width < 1 or int(width) != width:
-                raise ValueError(f"slot {name} must have a positive whole width, got {width}")
+            checks.whole(f"the width of slot {name}", width)
         self.slots, start = {}, 0
         for name, width in slots.items():
             self.slots[name] = slice(start, start + int(width))

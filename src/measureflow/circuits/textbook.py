@@ -1,4 +1,4 @@
-r"""The algorithms of Clarkson 2025 in plain NumPy, straight from the boxes: oracles for the transformers.
+r"""The algorithms of Clarkson 2025 in plain NumPy, as its boxes state them: oracles for the transformers.
 
 Nothing of this library is imported here. Each function does one iteration for points X (n, d) and centres C
 (k, d) and returns the shares Y (n, k) of the points and the new centres. Conventions the boxes leave open:
@@ -33,7 +33,8 @@ def shares(S):
 def members(Y, j, w, l2=False):
     """The points of the largest share of cluster j, among those that have a weight.
 
-    A decoder that sees |y - e_j|^2 (``l2``) agrees while anyone has a share; if none has, it takes those tied most.
+    A decoder that sees |y - e_j|^2 (``l2``) agrees while some point has a share; if none has, it takes the points with
+    most ties.
     """
     closeness = -((Y - np.eye(Y.shape[1])[j]) ** 2).sum(1) if l2 else Y[:, j]
     column = np.where(w > 0, closeness, -np.inf)
@@ -80,7 +81,7 @@ def lloyd(X, C, w=None, spherical=False, empty="mean"):
 def relocate(X, S, w, C, empties):
     """Points farthest from their nearest centre, one distinct place for each empty cluster in order.
 
-    Equal distances go by the lexicographic order of the points. Where places run out a centre stays.
+    Equal distances go by the lexicographic order of the points. Where there are too few places, a centre stays.
     """
     rows = sorted(np.flatnonzero(w > 0), key=lambda i: (S[i].max(), *X[i]))
     places = []
@@ -164,7 +165,7 @@ def sparsemax_weights(gamma):
 
 
 def topk_weights(n_nearest, gamma):
-    """exp(gamma s) for the nearest n_nearest in weight; those tied at the edge share what is left."""
+    """exp(gamma s) for the nearest n_nearest in weight; points tied at the edge share what is left."""
 
     def weigh(s, w):
         k = min(n_nearest, w.sum())

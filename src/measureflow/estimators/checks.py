@@ -1,14 +1,18 @@
-"""What estimators take, and the words for what they do not: each error names the argument."""
+"""Checks of an estimator's arguments; each error names the argument."""
 
 from __future__ import annotations
 
 import math
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, validate_data
+
+from measureflow.measures.checks import whole
+
+__all__ = ["choice", "countable", "generator", "real", "squarable", "table", "weights", "whole"]
 
 LARGEST = 1e140  # values whose squares, summed over rows, are still numbers
 MOST_BITS = 60  # weights count rows up to 2^60 in all; beyond that, or below 2^-60, only their ratios do
@@ -22,7 +26,7 @@ def table(estimator, X, **options) -> np.ndarray:
         return validate_data(estimator, X, **options)
     except (ValueError, MemoryError):
         raise  # the first are scikit-learn's own, which say what is wrong
-    except Exception as error:  # reading X runs code of whoever made it: tensors, frames, integers without a limit
+    except Exception as error:  # reading X may run foreign code: tensors, frames, integers without a limit
         kind = TypeError if isinstance(error, TypeError) else ValueError
         raise kind(f"X cannot be read as a table of numbers: {error}") from error
 
@@ -30,7 +34,7 @@ def table(estimator, X, **options) -> np.ndarray:
 def squarable(X: np.ndarray) -> np.ndarray:
     """Finite X, unless it has values whose squares are not."""
     if X.dtype == np.float64 and np.abs(X).max(initial=0.0) > LARGEST:
-        raise ValueError(f"X holds values beyond {LARGEST:g}, too large to square: divide its columns by something")
+        raise ValueError(f"X holds values beyond {LARGEST:g}, too large to square: rescale its columns")
     return X
 
 
@@ -43,7 +47,7 @@ def weights(sample_weight, n: int) -> np.ndarray:
     except Exception as error:
         kind = TypeError if isinstance(error, TypeError) else ValueError
         raise kind(f"sample_weight must be {n} non-negative numbers: {error}") from error
-    if not w.any():  # older versions of scikit-learn let these pass
+    if not w.any():  # older versions of scikit-learn accept these
         raise ValueError("sample_weight must not be all zero")
     return countable(w)
 
@@ -65,17 +69,9 @@ def countable(w: np.ndarray) -> np.ndarray:
     return np.where(lost, 0.0, w) if lost.any() else w
 
 
-def whole(name: str, value: Any, least: int = 1, most: float = math.inf) -> int:
-    """A whole number between bounds."""
-    if not _is_number(value, Integral) or not least <= value <= most:
-        limits = f"at least {least}" if most == math.inf else f"from {least} to {most}"
-        raise ValueError(f"{name} must be a whole number, {limits}, got {value!r:.80}")
-    return int(value)
-
-
 def real(name: str, value: Any, low: float, high: float = math.inf) -> float:
     """A number between bounds, the lower one excluded where it is zero."""
-    if not _is_number(value, Real) or not low <= value <= high or value == low == 0:
+    if not isinstance(value, Real) or isinstance(value, bool) or not low <= value <= high or value == low == 0:
         limits = "a positive number" if low == 0 else f"a number from {low:g} to {high:g}"
         raise ValueError(f"{name} must be {limits}, got {value!r:.80}")
     try:
@@ -84,13 +80,8 @@ def real(name: str, value: Any, low: float, high: float = math.inf) -> float:
         raise ValueError(f"{name} must fit a float, got {value!r:.80}") from None
 
 
-def _is_number(value: Any, kind: type) -> bool:
-    """True and False are none."""
-    return isinstance(value, kind) and not isinstance(value, bool)
-
-
 def generator(random_state) -> np.random.RandomState:
-    """The generator that ``random_state`` names or is."""
+    """The generator that ``random_state`` is or seeds."""
     try:
         return check_random_state(random_state)
     except ValueError as error:

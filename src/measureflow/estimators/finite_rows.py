@@ -1,4 +1,4 @@
-"""Rows that can be computed with: all numbers, small enough to square, and of some weight."""
+"""Rows that an estimator can use: finite, small enough to square, and of positive weight in all."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from measureflow.mixtures.rows import Rows, distinct_rows
 
 
 def finite_rows(X: np.ndarray, drop: bool, first: int = 0, names=None) -> tuple[np.ndarray, np.ndarray]:
-    """Rows that are all numbers, and which they are; unless others are dropped, an error names the first of those."""
+    """Rows without gaps, and which they are; unless ``drop``, an error names the first row with a gap."""
     fine = np.isfinite(X)
     kept = np.asarray(fine.all(1))
     if not kept.all() and not drop:
@@ -26,14 +26,14 @@ def finite_rows(X: np.ndarray, drop: bool, first: int = 0, names=None) -> tuple[
 
 
 def check_spread(X: np.ndarray) -> None:
-    """Refuse rows that vary, but by too little."""
+    """Refuse rows that vary by too little to square."""
     spread = np.ptp(X, 0).max(initial=0.0) if len(X) else 0.0
     if 0 < spread < 1 / checks.LARGEST:
-        raise ValueError(f"X varies by less than {1 / checks.LARGEST:g}, too little to square: multiply its columns")
+        raise ValueError(f"X varies by less than {1 / checks.LARGEST:g}, too little to square: rescale its columns")
 
 
 def check_weight_left(w: np.ndarray, sample_weight) -> None:
-    """Refuse rows of which nothing is left."""
+    """Refuse a table in which no row with weight is left."""
     if not w.any():
         left = "X has no row without missing values" if sample_weight is None else "sample_weight must not be all zero"
         raise ValueError(left)
@@ -48,7 +48,7 @@ def as_block(block) -> np.ndarray:
 
 @one_thread()
 def summarised(block, w, first: int, drop: bool, size: int) -> Rows:
-    """The rows of a block that are all numbers and have weight, in at most ``size``."""
+    """The rows of a block that have weight and no gaps, summarised in at most ``size``."""
     block, kept = finite_rows(as_block(block), drop, first)
     if not w[kept].any():
         return Rows(block[:0], w[:0])

@@ -16,11 +16,11 @@ from measureflow.estimators.flow_dial import FlowDial
 from measureflow.mixtures.clusters import GaussianClusters
 from measureflow.mixtures.shared_noise import SharedNoise, responsibilities
 
-MOST_PAIRED = 4096  # rows whose pairs are all told at once
+MOST_PAIRED = 4096  # rows up to which all pairs are computed at once
 
 
 class FittedMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, DensityMixin, BaseEstimator):
-    """What `FlowMixture` can be asked once it is fitted; no flow is run for it."""
+    """What a fitted `FlowMixture` can tell; no flow is run for it."""
 
     missing: str  # parameters and results that `FlowMixture` sets
     label_outliers: bool
@@ -98,7 +98,7 @@ class FittedMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         """The probability that two of the rows fitted belong together."""
         check_is_fitted(self)
         if self._paired_rows is None:
-            raise AttributeError(f"co_clustering_ is for up to {MOST_PAIRED} rows: ask co_clustering(X, Y) of some")
+            raise AttributeError(f"co_clustering_ is for up to {MOST_PAIRED} rows: call co_clustering(X, Y) for some")
         return self._paired(self._paired_rows, self._paired_rows)
 
     @property
@@ -119,7 +119,7 @@ class FittedMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         return self.n_clusters_
 
     def _labelled(self, X: np.ndarray, kept: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Labels, their probabilities and whether a row belongs to nothing; -1, 0 and True for rows not kept."""
+        """Labels, their probabilities and whether a row is an outlier; -1, 0 and True for rows not kept."""
         labels, probabilities, outliers = np.full(len(kept), -1), np.zeros(len(kept)), np.ones(len(kept), dtype=bool)
         p = self._clusters.probabilities(X)
         labels[kept], probabilities[kept], outliers[kept] = p.argmax(1), p.max(1), False
@@ -143,7 +143,7 @@ class FittedMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         return X, kept
 
     def _validated(self, X, reset: bool) -> tuple[np.ndarray, np.ndarray]:
-        """Rows that are all numbers, and which they are; else an error that names the first bad one."""
+        """Rows without gaps, and which they are; else an error that names the first bad one."""
         names = getattr(X, "columns", None)
         X = checks.table(self, X, dtype=np.float64, order="C", reset=reset, ensure_all_finite=False)
         X, kept = finite_rows(X, self.missing == "drop", names=names)

@@ -1,4 +1,4 @@
-"""Clustering by a transformer that learned it from labelled mixtures, behind scikit-learn's interface."""
+"""A scikit-learn estimator that clusters by a transformer trained on labelled mixtures."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ CHOICES = {
 
 
 class Run(NamedTuple):
-    """What one start comes to."""
+    """The result of one start."""
 
     inertia: float
     labels: np.ndarray
@@ -41,12 +41,13 @@ class Run(NamedTuple):
 class TransformerKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):
     r"""k-means whose iterations are the layers of a transformer with hand-set weights [Clarkson 2025].
 
-    Each iteration equals one layer of `measureflow.circuits.kmeans_transformer`; by default the layer is run
-    fused (the same numbers without tokens), ``engine="transformer"`` runs its matrices.
+    Each iteration equals one layer of `measureflow.circuits.kmeans_transformer`. By default compiled passes over the
+    rows compute it, with the same numbers; ``engine="transformer"`` runs the matrices of the transformer.
 
     Parameters
     ----------
     n_clusters : int
+        The number of clusters.
     algorithm : {"lloyd", "soft", "spherical", "trimmed", "robust", "medoids"}
         The row of Table 1. "spherical" divides rows by their length first.
     attention : {"l2", "dot"}
@@ -57,26 +58,45 @@ class TransformerKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
         and "robust" need a finite one: infinity sets it to the inverse of twice the variance around the first
         centres, kept in ``gamma_``.
     init : {"k-means++", "random"} or array (n_clusters, d)
+        The first centres: rows drawn by k-means++ or at random, or the centres themselves.
     n_init : int or "auto"
-        Starts; the least inertia wins. "auto": 10 for "random", else 1.
-    max_iter, tol : int, float
-        Layers at most, and the squared move of the centres, in units of the mean variance, that ends the run.
+        The number of starts; the one of least inertia is kept. "auto" is 10 for "random", else 1.
+    max_iter : int
+        The largest number of layers.
+    tol : float
+        The run ends when the squared move of the centres, in units of the mean variance, is at most this.
     empty_cluster : {"relocate", "keep", "mean"}
-        What a centre without points does in "lloyd" and "spherical": moves to the point farthest from its nearest
+        What a centre without points does in "lloyd" and "spherical": it moves to the point farthest from its nearest
         centre, stays, or moves to the mean of all points as the bare circuit does. In the other algorithms it
         treats all points as its members. A point tied between centres belongs to the first of them and moves none
         that has a point of its own, as in the circuit.
-    percentile, weighting, n_nearest, gap : float, {"softmax", "sparsemax", "topk"}, float, float
-        Part of a cluster that "trimmed" keeps; weights of "robust" and how many neighbours "topk" uses; how far
-        outside a cluster "medoids" draws (delta of Algorithm 6).
+    percentile : float
+        The percentage of a cluster that "trimmed" keeps.
+    weighting : {"softmax", "sparsemax", "topk"}
+        How "robust" weighs the members of a cluster by their distance.
+    n_nearest : float
+        How many members, by weight, ``weighting="topk"`` uses.
+    gap : float
+        How unlikely "medoids" is to draw a centre outside its cluster (delta of Algorithm 6).
     engine : {"fused", "transformer"}
+        Compiled passes, or the matrices of the transformer.
     random_state : int, RandomState or None
+        The seed of the first centres, and of the draws of "medoids".
     n_threads : int or None
         Threads of the fused engine, all by default; the result does not depend on it.
 
     Attributes
     ----------
-    cluster_centers_, labels_, inertia_, n_iter_, gamma_, n_features_in_
+    cluster_centers_ : array (n_clusters, d)
+        The last centres.
+    labels_ : array (n,)
+        The cluster of each row.
+    inertia_ : float
+        The sum of squared distances of the rows to their centres, by weight.
+    n_iter_ : int
+        The number of layers that were run.
+    gamma_ : float
+        The inverse temperature that was used.
 
     Examples
     --------

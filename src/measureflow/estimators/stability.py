@@ -1,4 +1,4 @@
-"""How sure an answer is, measured: fit again to parts of the rows, and see which clusters come back."""
+"""How stable an answer is: fit again to parts of the rows, and see which clusters come back."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ RECOVERED = 0.75  # least Jaccard similarity of a cluster that came back [Hennig
 
 @dataclass(frozen=True)
 class Stability:
-    """What fits to parts of the rows came to."""
+    """The results of fits to parts of the rows."""
 
     n_clusters: dict[int, float]  # the share of the fits that found so many clusters
     clusters: np.ndarray  # (K,): the share of the fits in which each cluster came back

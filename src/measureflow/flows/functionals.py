@@ -1,7 +1,7 @@
-r"""Functionals that attention flows go down [Castin 2025, section 5].
+r"""Functionals that decrease along attention flows [Castin 2025, section 5].
 
 Sinkhorn attention with :math:`V = -A = -A^\top` is the Wasserstein gradient flow of :math:`\mathcal F_\varepsilon`;
-softmax attention goes down the interaction energy :math:`\mathcal F` when A is symmetric and
+softmax attention decreases the interaction energy :math:`\mathcal F` when A is symmetric and
 :math:`B = -V A^{-\top}` symmetric positive definite.
 """
 

@@ -1,4 +1,4 @@
-"""Push a measure along a field: check what is given, and let the solver do it."""
+"""Move a measure along a field: check the arguments, and let the solver do the work."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def integrate(
     *,
     callback: Callback | None = None,
 ) -> Trajectory:
-    r"""``mu`` along :math:`\partial_t\mu + \mathrm{div}(\mu\,\Gamma_\mu) = 0`, a layer for each entry of ``schedule``.
+    r"""Move ``mu`` along :math:`\partial_t\mu + \mathrm{div}(\mu\,\Gamma_\mu) = 0`, by a layer for each step.
 
     ``mu`` is an `Empirical`, a `Gaussian`, a plain tensor of tokens, or `Tokens` that carry features, batched or not;
     a step is a number, or one number for each batch element. Euler's method makes each step one residual layer,

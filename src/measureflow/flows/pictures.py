@@ -1,4 +1,4 @@
-"""How a flow looks."""
+"""Pictures of a flow."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LOPSIDED = 4.0  # ranges of two coordinates that differ more than this are in un
 
 
 def colour(k: int) -> str:
-    """The colour of cluster k, grey for rows of none; after ten chosen by hand, no two are alike.
+    """The colour of cluster k, grey for rows without one; the first ten are chosen by hand, and no two are alike.
 
     >>> len({colour(k) for k in range(-1, 60)})
     61

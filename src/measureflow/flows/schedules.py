@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from numbers import Integral
 
 import torch
 from torch import Tensor
@@ -13,15 +12,14 @@ from measureflow.measures import checks
 
 
 def _check(n_layers: int, time=None) -> None:
-    if not isinstance(n_layers, Integral) or n_layers < 1:
-        raise ValueError(f"n_layers must be a positive whole number, got {n_layers!r}")
+    checks.whole("n_layers", n_layers)
     if time is not None:
         checks.finite("time", checks.as_floats("time", time))
 
 
 @dataclass(frozen=True)
 class Uniform:
-    r"""Layers that share the time T evenly among the L of them, :math:`h = T/L` [Zimin 2025, Figure 3].
+    r"""L layers that share the time T evenly, :math:`h = T/L` [Zimin 2025, Figure 3].
 
     ``time`` is a number, or one number for each batch element.
 

@@ -11,7 +11,7 @@ from measureflow.attention import Field
 from measureflow.flows.state import Parts, State, Step, slope
 from measureflow.flows.trajectory import Trajectory
 
-Callback = Callable[[float | Tensor, State], object]  # told the time reached and the state there
+Callback = Callable[[float | Tensor, State], object]  # called with the time reached and the state there
 Slope = Callable[[State, float | Tensor], Parts]  # the velocity of a state at a time
 
 
@@ -29,7 +29,7 @@ class Solver(Protocol):
 
 
 class FixedStep:
-    """A solver that takes the steps it is given; a kind of it says how by `step`."""
+    """A solver that takes the steps it is given; a subclass defines `step`."""
 
     order: int  # the error of one step of size h is of size h^(order + 1)
 

@@ -1,7 +1,8 @@
 """What moves: a cloud, a Gaussian, tokens, or tokens that carry more than a position.
 
-A kind of measure says which of its tensors move (`parts`), how fast (`velocity`), and how it is made of them again
-(`rebuilt`). A state that does not move by :math:`x + h v` alone is a named tuple with a method ``after``, as `Tokens`.
+For each kind of measure these functions say which of its tensors move (`parts`), how fast (`velocity`), and how it is
+rebuilt from them (`rebuilt`). A state that does not move by :math:`x + h v` alone is a named tuple with a method
+``after``, like `Tokens`.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""The compiled k-means engine that runs what the circuits of Clarkson 2025 say."""
+"""A compiled k-means engine that gives the same numbers as the circuits of Clarkson 2025."""

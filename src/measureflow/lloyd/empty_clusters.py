@@ -1,4 +1,4 @@
-"""Where a centre goes that no row is nearest to."""
+"""Where the centre of an empty cluster goes."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def keep(points: Points, C: np.ndarray, labels: np.ndarray, empty: np.ndarray) -
 
 
 def relocate(points: Points, C: np.ndarray, labels: np.ndarray, empty: np.ndarray) -> np.ndarray:
-    """The row farthest from its nearest centre; where rows run out centres stay.
+    """The row farthest from its nearest centre; where there are too few rows, centres stay.
 
-    Rows of mass only, one distinct place for each cluster, equal distances in lexicographic order.
+    Only rows with mass count; each cluster gets a distinct place, equal distances in lexicographic order.
     """
     s = np.where(points.weights > 0, points.similarity_to_own(C, labels), np.inf)
     places: list[np.ndarray] = []

@@ -12,16 +12,16 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from measureflow.lloyd.lanes import CENTRES, FAR, ROWS, two_nearest
+from measureflow.lloyd.lanes import CENTERS, FAR, ROWS, two_nearest
 
 REORDER = {"reassoc", "nnan", "ninf", "nsz", "contract"}  # lets the compiler vectorise sums and minima
 
 
 class Table(NamedTuple):
-    """Centres as float32 sees them: scores are ``lift_j + x . T_j``, too low by ``doubt_j`` and an x-part at most.
+    """Centres in float32: scores ``lift_j + x . T_j`` are too low by at most ``doubt_j`` plus a part that depends on x.
 
-    The x-part is twice ``rounding`` times :math:`|x|^2`; points and centres count in ``unit``. T is flat: groups of
-    centres, in each coordinate after coordinate. Places after the last centre are filled up with far ones.
+    That part is twice ``rounding`` times :math:`|x|^2`; points and centres are in units of ``unit``. T is flat: groups
+    of centres, in each coordinate after coordinate. Places after the last centre hold dummy centres far away.
     """
 
     T: np.ndarray
@@ -32,13 +32,13 @@ class Table(NamedTuple):
 
 
 def table_of(c: np.ndarray, unit: float, spherical: bool) -> Table:
-    """The table of centres c (k, d), which count in ``unit``; float32 may lose 2 (d + 5) eps (|x|^2 + |c|^2)."""
+    """The table of centres c (k, d), in units of ``unit``; float32 may lose 2 (d + 5) eps (|x|^2 + |c|^2)."""
     k, d = c.shape
     square = (c * c).sum(1)
     rounding = np.float32(2 * (d + 5) * np.finfo(np.float32).eps)
     loss = rounding * square + np.finfo(np.float32).tiny
-    spare = -k % CENTRES
-    T = np.concatenate([-2 * c, np.zeros((spare, d))]).reshape(-1, CENTRES, d).swapaxes(1, 2)
+    spare = -k % CENTERS
+    T = np.concatenate([-2 * c, np.zeros((spare, d))]).reshape(-1, CENTERS, d).swapaxes(1, 2)
     lift = np.concatenate([-loss if spherical else square - loss, np.full(spare, FAR)])
     doubt = np.concatenate([2 * loss, np.zeros(spare)])
     return Table(T.astype(np.float32).ravel(), lift.astype(np.float32), doubt.astype(np.float32), rounding, unit)
@@ -58,7 +58,7 @@ def exact_similarity(x, c, spherical):
 
 
 @njit(nogil=True, cache=True, fastmath=REORDER)
-def centred(X, shift, unit, factor, start, stop, tile, slack):
+def centered(X, shift, unit, factor, start, stop, tile, slack):
     """(x - shift) unit in float32 as the columns of a tile (d, ROWS), and factor times the squared lengths."""
     for i in range(start, stop):
         total = np.float32(0)
@@ -75,9 +75,9 @@ def settle(x, C, column, table, slack, spherical):
     d, k = x.shape[0], C.shape[0]
     low = table.lift.copy()
     for j in range(low.size):
-        group = (j // CENTRES) * d * CENTRES + j % CENTRES
+        group = (j // CENTERS) * d * CENTERS + j % CENTERS
         for t in range(d):
-            low[j] += column[t] * table.T[group + t * CENTRES]
+            low[j] += column[t] * table.T[group + t * CENTERS]
     edge = (low + table.doubt).min() + slack
     label, best, tied = -1, -np.inf, False
     for j in range(k):
@@ -102,7 +102,7 @@ def assign(X, w, C, shift, table, spherical, drop, start, stop, labels, tied, su
     where = np.empty(ROWS, np.int32)
     for a in range(start, stop, ROWS):
         b = min(a + ROWS, stop)
-        centred(X, shift, table.unit, 2 * table.rounding, a, b, tile, slack)
+        centered(X, shift, table.unit, 2 * table.rounding, a, b, tile, slack)
         two_nearest(tile.reshape(-1), table.T, table.lift, near, second, where)
         for i in range(a, b):
             r = i - a
@@ -163,14 +163,14 @@ def scatter(X, w, around, start, stop):
 
 @njit(nogil=True, cache=True)
 def lowered(X, c, nearest, start, stop, out):
-    """min(nearest, |x - c|^2): what one more centre would leave of the squared distances."""
+    """min(nearest, |x - c|^2): the squared distances with one more centre."""
     for i in range(start, stop):
         out[i] = min(nearest[i], -exact_similarity(X[i], c, False))
 
 
 @njit(nogil=True, cache=True)
 def keys(X, direction, start, stop, out):
-    """x . direction row by row, in the same order of operations wherever the row stands."""
+    """x . direction row by row, in the same order of operations wherever the row is."""
     for i in range(start, stop):
         total = 0.0
         for t in range(X.shape[1]):

@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 import os
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
 from typing import NamedTuple
 
 import numpy as np
-from threadpoolctl import ThreadpoolController
 
+from measureflow.attention.threads import blas
 from measureflow.lloyd import kernels
 
 STRIPES = 16  # partial sums, however many threads there are: the result does not depend on their number
@@ -27,7 +26,7 @@ class Assignment(NamedTuple):
 
 
 class Frame(NamedTuple):
-    """Where float32 looks from: centres and points are seen as (x - shift) * unit."""
+    """The coordinates in which float32 computes: (x - shift) * unit, for points and centres."""
 
     shift: np.ndarray
     unit: float
@@ -114,7 +113,7 @@ class Points:
         return Assignment(labels, tied, sums.sum(0), mass.sum(0))
 
     def _table(self, C, frame) -> kernels.Table:
-        """The centres as float32 sees them, in a unit that brings them to size one as well."""
+        """The table of the centres in float32, in a unit that brings them to size one as well."""
         c = np.asarray(C, dtype=np.float64) - frame.shift
         unit = min(frame.unit, 2.0 ** -math.frexp(max(np.abs(c).max(), np.finfo(np.float64).tiny))[1])
         return kernels.table_of(c * unit, unit, self.spherical)
@@ -132,7 +131,7 @@ class Points:
         return out
 
     def lowered(self, c: np.ndarray, nearest: np.ndarray) -> np.ndarray:
-        """Squared distances to the nearest centre once c is one too."""
+        """Squared distances to the nearest centre after c is added."""
         out = np.empty(self.shape[0])
         self.each(lambda s, a, b: kernels.lowered(self.X, c, nearest, a, b, out))
         return out
@@ -150,12 +149,6 @@ class Points:
             for s in range(STRIPES):
                 task(s, edges[s], edges[s + 1])
             return
-        with _blas().limit(limits=1, user_api="blas"), ThreadPoolExecutor(self.threads) as pool:
+        with blas().limit(limits=1), ThreadPoolExecutor(self.threads) as pool:
             for done in [pool.submit(task, s, edges[s], edges[s + 1]) for s in range(STRIPES)]:
                 done.result()
-
-
-@cache
-def _blas() -> ThreadpoolController:
-    """The BLAS libraries of this process; looking for them takes longer than a pass over a small table."""
-    return ThreadpoolController()

@@ -42,7 +42,7 @@ def plus_plus(points: Points, k: int, rng: np.random.RandomState) -> np.ndarray:
     nearest = points.lowered(points.rows(rows[chosen[0]]), np.full(points.shape[0], np.inf))
     for _ in range(1, k):
         potential = w * nearest[rows]
-        chances = potential if potential.sum() > 0 else w  # every row is taken: repeat some
+        chances = potential if potential.sum() > 0 else w  # every row is a centre already: repeat some
         tries = _draw(chances, rng.uniform(size=2 + int(np.log(k))))
         left = [points.lowered(points.rows(rows[t]), nearest) for t in tries]
         best = int(np.argmin([(w * r[rows]).sum() for r in left]))

@@ -26,7 +26,7 @@ def shares_of(points: Points, C: np.ndarray, rows: np.ndarray) -> np.ndarray:
 def lloyd_step(
     points: Points, C: np.ndarray, place: empty_clusters.Policy = empty_clusters.to_mean
 ) -> tuple[np.ndarray, np.ndarray]:
-    """One layer of the Lloyd transformer: labels and new centres; ``place`` says where a centre without rows goes."""
+    """One layer of the Lloyd transformer: labels and new centres; ``place`` moves the centres of empty clusters."""
     found = points.assign(C)
     mass, sums = found.mass.copy(), found.sums.copy()
     if (mass == 0).any():
@@ -65,7 +65,7 @@ def weighed_step(points: Points, C: np.ndarray, weigh: Normaliser) -> tuple[np.n
 
 
 class Members:
-    """The rows of each cluster: those of the largest share; if none has any, those the circuit takes then."""
+    """The rows of each cluster: those of the largest share; if no row has a share, those that the circuit takes."""
 
     def __init__(self, points: Points, C: np.ndarray, found: Assignment):
         heavy, self.spherical = points.weights > 0, points.spherical
@@ -83,7 +83,7 @@ class Members:
             return self.groups[j]
         if len(self.tied) and self.Y[:, j].max() > 0:
             return self.tied[self.Y[:, j] == self.Y[:, j].max()]
-        if len(self.tied) and not self.spherical:  # nobody has a share: L2 attention is closest to the most tied
+        if len(self.tied) and not self.spherical:  # no row has a share: L2 attention is closest to the most tied
             most = self.Y.max(1)
             return self.tied[most == most.min()]
         return self.all
@@ -125,8 +125,8 @@ def medoid_step(
     found = points.assign(C)
     tied = np.flatnonzero(found.tied)
     Y = shares_of(points, C, tied) if len(tied) else np.zeros((0, len(C)))
-    masses = points.weights
-    log_w = np.where(masses > 0, np.log(np.where(masses > 0, masses, 1.0)), -np.inf)
+    weights = points.weights
+    log_w = np.where(weights > 0, np.log(np.where(weights > 0, weights, 1.0)), -np.inf)
     drawn = []
     for j in range(len(C)):
         gap = 2 * delta * (found.labels != j)

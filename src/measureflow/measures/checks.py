@@ -1,7 +1,10 @@
-"""What a well-formed measure looks like, and the words for one that is not.
+"""Checks of arguments: what a valid measure is, and the errors for one that is not.
 
-Every public function checks its arguments with these before any work; each error names the argument.
+Every public function calls these before any work; each error names the argument.
 """
+
+import math
+from numbers import Integral
 
 import torch
 from torch import Tensor
@@ -40,7 +43,7 @@ def points(name: str, value, dtype: torch.dtype | None = None) -> Tensor:
     return finite(name, tensor)
 
 
-def masses(name: str, value, like: Tensor) -> Tensor:
+def weights(name: str, value, like: Tensor) -> Tensor:
     """Non-negative masses of shape ``like.shape[:-1]``, not all zero in any batch element."""
     tensor = as_floats(name, value, like.dtype).to(like.device)
     try:
@@ -79,7 +82,7 @@ def covariance(name: str, value, dtype: torch.dtype | None = None) -> Tensor:
 
 
 def number(name: str, value) -> float:
-    """One real number, or a ValueError that shows what came instead."""
+    """One real number, or a ValueError that shows what was given."""
     try:
         return float(value)
     except (TypeError, ValueError, RuntimeError):
@@ -91,6 +94,14 @@ def positive(name: str, value) -> float:
     if not number(name, value) > 0:
         raise ValueError(f"{name} must be positive, got {value}")
     return float(value)
+
+
+def whole(name: str, value, least: int = 1, most: float = math.inf) -> int:
+    """A whole number between bounds; True and False are not numbers."""
+    if not isinstance(value, Integral) or isinstance(value, bool) or not least <= value <= most:
+        limits = f"at least {least}" if most == math.inf else f"from {least} to {most}"
+        raise ValueError(f"{name} must be a whole number, {limits}, got {value!r:.80}")
+    return int(value)
 
 
 def instance(name: str, value, *kinds: type):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-LEAST_SNR_DB = -4.0  # a single cluster has an SNR of zero, minus infinity in dB; learned models take it for this
+LEAST_SNR_DB = -4.0  # a single cluster has an SNR of zero, minus infinity in dB; learned models are given this instead
 
 
 def to_decibels(ratio):
@@ -18,7 +18,7 @@ def to_decibels(ratio):
 
 
 def from_decibels(decibels):
-    """The ratio that so many decibels stand for.
+    """The ratio that a number of decibels stands for.
 
     >>> from_decibels(20.0)
     100.0

@@ -1,4 +1,4 @@
-"""Finitely many weighted points: what a token sequence is, seen as a measure."""
+"""Finitely many weighted points: a token sequence seen as a measure."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Empirical:
 
     def __init__(self, points, weights=None):
         y = checks.points("points", points)
-        w = None if weights is None else checks.masses("weights", weights, y)
+        w = None if weights is None else checks.weights("weights", weights, y)
         self._set(y, w)
 
     def _set(self, points: Tensor, weights: Tensor | None) -> None:
@@ -45,7 +45,7 @@ class Empirical:
 
     @classmethod
     def trusted(cls, points: Tensor, weights: Tensor | None = None) -> Empirical:
-        """The same measure without the checks, for inner loops whose arguments are already known good."""
+        """The same measure without the checks, for inner loops whose arguments were checked before."""
         mu = object.__new__(cls)
         mu._set(points, weights)
         return mu
@@ -74,7 +74,7 @@ class Empirical:
         return cls(torch.stack(y), torch.stack(w))
 
     def moved(self, points: Tensor) -> Empirical:
-        """The same masses at new places: what a flow does."""
+        """The same masses at new positions, as a flow moves them."""
         return self.trusted(points, None if self.uniform else self.weights)
 
     def to(self, *args, **kwargs) -> Empirical:

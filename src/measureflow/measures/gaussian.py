@@ -1,4 +1,4 @@
-"""Normal measures: the clouds whose attention flow is known in closed form."""
+"""Gaussian measures, whose attention flow is known in closed form."""
 
 from __future__ import annotations
 
@@ -61,8 +61,7 @@ class Gaussian:
 
     def sample(self, n: int, generator: torch.Generator) -> Empirical:
         r"""``n`` independent points :math:`\alpha + \Sigma^{1/2} \xi`, drawn from an explicit generator."""
-        if n < 1:
-            raise ValueError(f"n must be at least 1, got {n}")
+        checks.whole("n", n)
         xi = torch.randn(
             *self.mean.shape[:-1], n, self.d, generator=generator, dtype=self.mean.dtype, device=self.mean.device
         )
@@ -81,7 +80,7 @@ class Gaussian:
 def matrix_sqrt(S: Tensor) -> Tensor:
     """The symmetric square root of positive semi-definite matrices (*b, d, d).
 
-    It is zero where an eigenvalue is only rounding, whose root would be far from small.
+    Eigenvalues that are only rounding errors count as zero: their square roots would not be small.
 
     >>> matrix_sqrt(torch.diag(torch.tensor([4.0, 9.0])))
     tensor([[2., 0.],

@@ -25,7 +25,7 @@ class HeMixtures:
     r"""Labelled mixtures, :math:`X_i = \mu_{z_i} + \omega_i`, :math:`\omega_i \sim N(0, \sigma^2 I)` [He 2025, 4].
 
     The paper states the least distance of two centres but not how the centres are drawn. Here they are a Gaussian
-    draw of standard deviation ``spread``, blown up where two are closer than ``minimum_distance`` (d_min):
+    draw of standard deviation ``spread``, scaled up where two are closer than ``minimum_distance`` (d_min):
 
     .. math:: \mu = s\, g, \quad g_j \sim N(0, I), \quad
         s = \max(\mathrm{spread},\ d_{\min} / \min_{i \ne j} |g_i - g_j|)
@@ -49,8 +49,7 @@ class HeMixtures:
 
     def __post_init__(self):
         for name in ("n_classes", "dimension", "n_per_class"):
-            if getattr(self, name) < 1 or int(getattr(self, name)) != getattr(self, name):
-                raise ValueError(f"{name} must be a positive whole number, got {getattr(self, name)}")
+            checks.whole(name, getattr(self, name))
         for name in ("minimum_distance", "spread"):
             checks.positive(name, getattr(self, name))
         low, high = self.variance
@@ -81,7 +80,7 @@ class HeMixtures:
 
     def sample(self, n_sets: int, generator: torch.Generator) -> LabelledSets:
         """``n_sets`` independent problems; the points of each are in random order."""
-        centers = self._centres(n_sets, generator)
+        centers = self._centers(n_sets, generator)
         low, high = self.variance
         variances = low + (high - low) * torch.rand(n_sets, generator=generator)
         labels = self._labels(n_sets, generator)
@@ -89,7 +88,7 @@ class HeMixtures:
         at = centers.gather(1, labels[..., None].expand(-1, -1, self.dimension))
         return LabelledSets(at + variances.sqrt()[:, None, None] * noise, labels, centers, variances)
 
-    def _centres(self, n_sets: int, generator: torch.Generator) -> Tensor:
+    def _centers(self, n_sets: int, generator: torch.Generator) -> Tensor:
         centers = torch.randn(n_sets, self.n_classes, self.dimension, generator=generator)
         if self.n_classes == 1:
             return self.spread * centers

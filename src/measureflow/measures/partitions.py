@@ -1,4 +1,4 @@
-r"""From who-belongs-with-whom to clusters: the cut of a tree with the largest expected adjusted Rand index.
+r"""From pair probabilities to clusters: the cut of a tree with the largest expected adjusted Rand index.
 
 For pair probabilities P and a partition c the expected index [Fritsch and Ickstadt 2009, eq. 13] is
 
@@ -44,8 +44,9 @@ class PairTree:
     def indices(self, p_one: float = 0.0) -> np.ndarray:
         """The expected adjusted Rand index (n,) of the cuts into 1, 2, ..., n clusters.
 
-        ``p_one`` is the probability that all rows are one cluster. That partition has an index of one then and of zero
-        otherwise; every other partition has zero then, and otherwise what P says given that there are several clusters.
+        With probability ``p_one`` all rows are one cluster: then the cut into one cluster has an index of one, and every
+        other cut zero. Otherwise the cut into one cluster has zero, and the others have what P says given that there
+        are several clusters.
         """
         if len(self.within) < 2:
             return np.ones(len(self.within))
@@ -106,5 +107,5 @@ def _index(agreeing: np.ndarray, within: np.ndarray, expected: float, total: flo
     chance = within * expected / total
     room = (within + expected) / 2 - chance
     found = np.where(room > 1e-9 * total, (agreeing - chance) / np.maximum(room, 1e-12 * total), 0.0)
-    nobody = (within == 0) & (expected <= 1e-9 * total)  # nobody belongs with anybody, and the partition says so
-    return (1 - p_one) * np.where(nobody, 1.0, found)
+    apart = (within == 0) & (expected <= 1e-9 * total)  # no two rows belong together, and the partition says so
+    return (1 - p_one) * np.where(apart, 1.0, found)

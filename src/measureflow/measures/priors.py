@@ -1,4 +1,4 @@
-"""Random Gaussian mixtures that carry their answer [Zimin 2025, D.2]; every draw comes from an explicit generator."""
+"""Random Gaussian mixtures with their true parameters [Zimin 2025, D.2]; draws come from an explicit generator."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
+from measureflow.measures import checks
 from measureflow.measures.decibels import from_decibels
 from measureflow.measures.empirical import Empirical
 
 
 class Law(Protocol):
-    """A random number: ``law(size, generator)`` draws a vector of them."""
+    """A distribution of numbers: ``law(size, generator)`` draws a vector of them."""
 
     def __call__(self, size: int, generator: torch.Generator) -> Tensor: ...
 
@@ -59,7 +60,7 @@ class WholeBetween:
 
 @dataclass(frozen=True)
 class TruncatedPoisson:
-    """A Poisson number of the given mean, kept to {low, ..., high}."""
+    """A Poisson number of the given mean, restricted to {low, ..., high}."""
 
     mean: float
     low: int
@@ -83,7 +84,7 @@ def _ordered(low: float, high: float) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Mixtures:
-    r"""A batch of samples :math:`x_j = \mu_{i_j} + \sigma \xi_j` with what made them, padded by mass zero."""
+    r"""A batch of samples :math:`x_j = \mu_{i_j} + \sigma \xi_j` with their parameters, padded by mass zero."""
 
     points: Tensor  # (B, n, d)
     labels: Tensor  # (B, n)
@@ -94,7 +95,7 @@ class Mixtures:
 
     @property
     def mixing(self) -> Empirical:
-        r"""The empirical mixing measure :math:`\sum_i \frac{\#\{j: i_j = i\}}{n} \delta_{\mu_i}`: what to find."""
+        r"""The empirical mixing measure :math:`\sum_i \frac{\#\{j: i_j = i\}}{n} \delta_{\mu_i}`, to be found."""
         ones = torch.ones_like(self.labels, dtype=self.points.dtype)
         counts = torch.zeros_like(self.proportions).scatter_add_(1, self.labels, ones)
         return Empirical.trusted(self.centers, counts / self.labels.shape[1])
@@ -138,13 +139,12 @@ class MixturePrior:
     snr_db: Law = field(default_factory=lambda: Between(3.0, 15.0))
 
     def __post_init__(self):
-        if self.d < 1:
-            raise ValueError(f"d must be at least 1, got {self.d}")
+        checks.whole("d", self.d)
 
     def sample(self, batch: int, n: int, generator: torch.Generator) -> Mixtures:
         """``batch`` mixtures of ``n`` points each."""
-        if batch < 1 or n < 1:
-            raise ValueError(f"batch and n must be at least 1, got batch={batch} and n={n}")
+        checks.whole("batch", batch)
+        checks.whole("n", n)
         counts = self.components(batch, generator).long()
         snr_db = self.snr_db(batch, generator).float()
         centers = torch.randn(batch, int(counts.max()), self.d, generator=generator)
@@ -173,5 +173,5 @@ def _categorical(proportions: Tensor, n: int, generator: torch.Generator) -> Ten
 
 
 def paper_test_prior(snr_db: float) -> MixturePrior:
-    """The test sets of [Zimin 2025, E.1]: d = 2, Poisson(5) components kept to 3..7, one SNR (15, 10 or 5 dB)."""
+    """The test sets of [Zimin 2025, E.1]: d = 2, Poisson(5) components restricted to 3..7, one SNR (15, 10 or 5 dB)."""
     return MixturePrior(d=2, components=TruncatedPoisson(5.0, 3, 7), snr_db=Fixed(snr_db))

@@ -1,4 +1,4 @@
-"""A mixture of Gaussians as clusters in units of the data: where rows belong, how likely they are, new ones."""
+"""The clusters of a mixture of Gaussians in units of the data: probabilities and densities of rows, samples."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from measureflow.attention.threads import side_by_side
+from measureflow.measures.decibels import to_decibels
 from measureflow.mixtures.ellipsoids import Ellipsoids
 from measureflow.mixtures.frame import Frame
+from measureflow.mixtures.rows import Rows
 from measureflow.mixtures.shared_noise import SharedNoise, responsibilities
 
-BLOCK = 65536  # rows that are looked at together, so that memory stays small
+BLOCK = 65536  # rows at a time, so that memory stays small
 
 
 @dataclass(frozen=True)
@@ -81,8 +83,7 @@ def by_weight(weights: np.ndarray, centers: np.ndarray) -> np.ndarray:
 
 def signal_to_noise_db(weights: np.ndarray, centers: np.ndarray, noise: float) -> float:
     """The variance of weighted centres, in the mean over the columns, over that of the noise, in decibels."""
-    mean = weights @ centers
-    signal = float(weights @ ((centers - mean) ** 2).sum(1)) / max(centers.shape[1], 1)
+    signal = Rows(centers, weights).variance
     if signal <= 0:
         return -np.inf
-    return float(10 * np.log10(signal / noise)) if noise > 0 else np.inf
+    return float(to_decibels(signal / noise)) if noise > 0 else np.inf

@@ -18,7 +18,7 @@ STEPS = 15  # of EM after each merge: the next merge moves everything again
 
 @dataclass(frozen=True)
 class Shapes:
-    """What the covariances of K clusters may be, from the least free to the most."""
+    """The kind of covariances of K clusters: balls, along the columns or any ellipsoids; shared or one each."""
 
     name: str
     own: bool  # each cluster has one, or all share one
@@ -29,11 +29,11 @@ class Shapes:
         return self.name != "ellipsoid"
 
     def n_free(self, d: int, K: int) -> int:
-        """Numbers that the shapes of K clusters in d columns have."""
+        """The number of free parameters of the covariances of K clusters in d columns."""
         return {"ball": 1, "columns": d, "ellipsoid": d * (d + 1) // 2}[self.name] * (K if self.own else 1)
 
     def part(self, covariances: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        """The part of covariances (K, d, d) that these shapes can have."""
+        """Covariances (K, d, d) reduced to this kind."""
         d = covariances.shape[-1]
         if not self.own:
             covariances = np.broadcast_to(np.tensordot(weights / weights.sum(), covariances, 1), covariances.shape)
@@ -90,8 +90,8 @@ class Ellipsoids:
         if self.shapes.along_columns:
             whiten = np.diagonal(whiten, axis1=1, axis2=2)
         out = np.empty((len(X), len(self)))
-        for k, centre in enumerate(self.centers):
-            Z = X - centre
+        for k, center in enumerate(self.centers):
+            Z = X - center
             Z = Z * whiten[k] if self.shapes.along_columns else Z @ whiten[k]
             out[:, k] = np.einsum("ij,ij->i", Z, Z)
         return out
@@ -103,10 +103,10 @@ class Ellipsoids:
 
 
 def ellipsoids(rows: Rows, start: SharedNoise) -> Iterator[Ellipsoids]:
-    """Mixtures of ever fewer clusters from a start's atoms, for every kind of shapes that the rows can bear.
+    """Mixtures of ever fewer clusters from a start's atoms, for every kind of shapes with enough rows.
 
-    Clusters of their own shape must have as many rows on average as each has numbers; with fewer, BIC, which is made
-    for many rows, believes too easily.
+    Clusters with a shape each need as many rows on average as each has parameters; with fewer, BIC, which holds for
+    many rows, accepts too much.
     """
     n, d = rows.mass, rows.points.shape[1]
     for shapes in (SHARED, *OWN):
@@ -119,7 +119,7 @@ def ellipsoids(rows: Rows, start: SharedNoise) -> Iterator[Ellipsoids]:
 
 
 def posterior(fits: list[Ellipsoids], n: float) -> dict[int, float]:
-    """The probability of each number of clusters that have a shape each, BIC standing for the evidence."""
+    """The probability of each number of clusters that have a shape each, with BIC in place of the evidence."""
     least: dict[int, float] = {}
     for fit in fits:
         if fit.shapes.own:
@@ -129,7 +129,7 @@ def posterior(fits: list[Ellipsoids], n: float) -> dict[int, float]:
 
 
 def bic_upper_bound(rows: Rows, fit: SharedNoise) -> float:
-    r"""The least BIC that a shape for each cluster is sure to reach, with the clusters of a mixture or unions of them.
+    r"""An upper bound on the least BIC with a shape for each cluster, from a mixture's clusters or unions of them.
 
     Responsibilities r are held fixed: :math:`\log p(X) \ge \sum_{ik} r_{ik} \log p_k N(x_i; \mu_k, \Sigma_k) + H(r)`.
     """
@@ -163,7 +163,7 @@ def _moments(rows: Rows, fit: SharedNoise, r: np.ndarray) -> tuple[np.ndarray, n
     return (
         responsibility_mass,
         sums / responsibility_mass[:, None],
-        _drawn(responsibility_mass, sums, scatter, LEAST_SHARE * rows.variance, own=True),
+        _shrunk(responsibility_mass, sums, scatter, LEAST_SHARE * rows.variance, own=True),
     )
 
 
@@ -179,12 +179,12 @@ def _coarsenings(rows: Rows, start: Ellipsoids) -> Iterator[Ellipsoids]:
 
 
 def fit_ellipsoids(rows: Rows, start: Ellipsoids, *, steps: int, tol: float) -> Ellipsoids:
-    r"""EM in which each shape is drawn toward the one that all would share, as a conjugate prior would have it.
+    r"""EM with covariances that shrink toward a shared shape, as under a conjugate prior.
 
     .. math:: \Sigma_k = \frac{S_k + (d + 1) W}{n_k + d + 1}
 
-    :math:`S_k` is the scatter of what cluster k wins, W has the shape of all scatter together and the geometric mean
-    of the clusters' sizes: even two rows have a shape, and no likelihood is without bound.
+    :math:`S_k` is the scatter of cluster k by responsibility, W has the shape of all scatter together and the geometric
+    mean of the clusters' sizes. So even two rows have a shape, and the likelihood is bounded.
     """
     shapes, fit = start.shapes, start
     log_likelihood = last = -np.inf
@@ -195,7 +195,8 @@ def fit_ellipsoids(rows: Rows, start: Ellipsoids, *, steps: int, tol: float) -> 
         last = log_likelihood
         responsibility_mass = np.maximum(responsibility_mass, 1e-12 * rows.mass)
         covariances = shapes.part(
-            _drawn(responsibility_mass, sums, scatter, LEAST_SHARE * rows.variance, own=shapes.own), responsibility_mass
+            _shrunk(responsibility_mass, sums, scatter, LEAST_SHARE * rows.variance, own=shapes.own),
+            responsibility_mass,
         )
         fit = Ellipsoids(
             fit.centers + sums / responsibility_mass[:, None],
@@ -231,10 +232,10 @@ def _sums(X: np.ndarray, held: np.ndarray, fit: Ellipsoids) -> tuple[np.ndarray,
     return held.sum(0), sums, scatter
 
 
-def _drawn(
+def _shrunk(
     responsibility_mass: np.ndarray, sums: np.ndarray, scatter: np.ndarray, least: float, *, own: bool
 ) -> np.ndarray:
-    """Covariances (K, d, d) of what the clusters win, drawn toward one shape."""
+    """Covariances (K, d, d) of the clusters, shrunk toward one shape."""
     K, d = sums.shape
     scatter = scatter - sums[:, :, None] * sums[:, None, :] / np.maximum(responsibility_mass, 1e-300)[:, None, None]
     pooled = scatter.sum(0) / responsibility_mass.sum()
@@ -261,10 +262,10 @@ def _cheapest_pair(fit: Ellipsoids) -> tuple[int, int]:
 
 def _merged(fit: Ellipsoids, a: int, b: int) -> Ellipsoids:
     """One cluster fewer: the union of two, which comes last."""
-    mass, centre, union = _unions(fit, np.array([a]), np.array([b]))
+    mass, center, union = _unions(fit, np.array([a]), np.array([b]))
     weights = np.append(np.delete(fit.weights, [a, b]), mass)
     covariances = np.concatenate([np.delete(fit.covariances, [a, b], 0), union])
-    centers = np.concatenate([np.delete(fit.centers, [a, b], 0), centre])
+    centers = np.concatenate([np.delete(fit.centers, [a, b], 0), center])
     return replace(fit, centers=centers, weights=weights, covariances=fit.shapes.part(covariances, weights))
 
 

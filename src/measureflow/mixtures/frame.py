@@ -12,21 +12,21 @@ from measureflow.mixtures.shared_noise import SharedNoise, responsibilities
 LEAST_SHARE = 1e-6  # of the variance in any direction that is taken for noise
 MOST_COLUMNS = 64  # as many as the flow has seen; more are projected onto the axes of the signal
 AXES_ROWS = 4096  # rows that these axes are learned from
-UNEVEN = 10.0  # columns whose standard deviations differ by more than this may have different units
-WILD = 100.0  # by more than this, they must have
+UNEVEN = 10.0  # columns whose standard deviations differ by this factor may have different units
+WILD = 100.0  # by this factor, they surely have
 
 
 @dataclass(frozen=True)
 class Frame:
     r"""x -> (x - centre)[used] S U A, and back: columns scaled by S, axes U kept, A making the noise round.
 
-    S is the identity unless columns differ much in scale, so that turning the data turns the answer. U keeps all
+    S is the identity unless columns differ much in scale, so that rotating the data rotates the answer. U keeps all
     axes of up to 64 columns; of more it keeps those along which the rows vary more than noise alone would, and what
     lies outside them is noise of variance ``rest``. A begins as the identity; `reshaped` lets it learn the shape of the
     noise from a first clustering.
     """
 
-    centre: np.ndarray  # (d,)
+    center: np.ndarray  # (d,)
     used: np.ndarray  # (d,) columns that vary
     scale: np.ndarray  # (c,) for the c columns used
     matrix: np.ndarray  # (r, r)
@@ -53,9 +53,9 @@ class Frame:
 
     @classmethod
     def first(cls, rows: Rows) -> list[Frame]:
-        """The frames worth beginning with: as it is, scaled where columns differ wildly, either where it is not plain.
+        """The frames to start from: unscaled; scaled where columns differ wildly; both where that is not clear.
 
-        One strong signal can make columns uneven as well as units can.
+        A strong signal can make columns uneven, as units can.
         """
         plain = cls.of(rows, scaled=False)
         spread = np.sqrt(rows.column_variances[plain.used])
@@ -65,7 +65,7 @@ class Frame:
 
     @property
     def unshaped(self) -> Frame:
-        """The frame of the same columns, scales and axes in which the noise is as it is."""
+        """The frame of the same columns, scales and axes, without the learned shape of the noise."""
         return replace(self, matrix=np.eye(len(self.matrix)), n_learned=0)
 
     def inward(self, rows: Rows) -> Rows:
@@ -84,7 +84,7 @@ class Frame:
         return np.ascontiguousarray(Z @ self.matrix)
 
     def _scaled(self, X: np.ndarray) -> np.ndarray:
-        Z = X - self.centre
+        Z = X - self.center
         if not self.used.all():
             Z = Z[:, self.used]
         Z *= self.scale
@@ -98,7 +98,7 @@ class Frame:
 
     def outward(self, Z: np.ndarray) -> np.ndarray:
         """Points of the frame as points of the data."""
-        X = np.repeat(self.centre[None], len(Z), 0)
+        X = np.repeat(self.center[None], len(Z), 0)
         X[:, self.used] += Z @ self._back
         return X
 
@@ -124,7 +124,7 @@ class Frame:
 
     @property
     def log_volume(self) -> float:
-        """By how much log-densities of the frame exceed those of the data."""
+        """The log-density in the frame minus that in units of the data."""
         return -float(np.linalg.slogdet(self.matrix)[1] + np.log(self.scale).sum())
 
     def log_density_outside(self, X: np.ndarray) -> np.ndarray:
@@ -146,9 +146,9 @@ class Frame:
         d = rows.points.shape[1]
         if d < 2 or len(rows.weights) < 4 * d:
             return None
-        centred = rows.points - rows.mean
-        scatter = (centred * rows.weights[:, None]).T @ centred
-        shapes = [shape for fit, evidence in mixtures for shape in _shapes(rows, centred, scatter, fit, evidence)]
+        centered = rows.points - rows.mean
+        scatter = (centered * rows.weights[:, None]).T @ centered
+        shapes = [shape for fit, evidence in mixtures for shape in _shapes(rows, centered, scatter, fit, evidence)]
         worth, free, shape = max(shapes, key=lambda s: s[0], default=(-np.inf, 0, np.eye(d)))
         if worth <= max(evidence for _, evidence in mixtures):
             return None
@@ -164,10 +164,10 @@ class Frame:
         return replace(self, matrix=self.matrix @ whiten, n_learned=n_learned)
 
 
-def _shapes(rows: Rows, centred: np.ndarray, scatter: np.ndarray, fit: SharedNoise, evidence: float):
+def _shapes(rows: Rows, centered: np.ndarray, scatter: np.ndarray, fit: SharedNoise, evidence: float):
     """Evidence with it, number of parameters, covariance within clusters: for any ellipsoid, and along the columns."""
     n, d = rows.mass, rows.points.shape[1]
-    mass, means = _moments(responsibilities(rows.points, fit)[0] * rows.weights[:, None], centred)
+    mass, means = _moments(responsibilities(rows.points, fit)[0] * rows.weights[:, None], centered)
     W = (scatter - (means * mass[:, None]).T @ means) / n
     if np.trace(W) <= 1e-9 * np.trace(scatter) / n:  # clusters without spread have no shape
         return
@@ -186,7 +186,7 @@ def _moments(r: np.ndarray, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]
 def _axes(rows: Rows) -> tuple[np.ndarray, float]:
     r"""Axes (c, r) worth keeping of rows in c columns, and the variance along each of the others.
 
-    Up to 64 columns all that vary are kept: columns that are sums of others have nothing to say. Of more, those
+    Up to 64 columns all that vary are kept: columns that are sums of others add nothing. Of more, those
     along which rows vary more than noise alone would: of n rows of noise :math:`\sigma^2` no principal axis has
     a variance much above :math:`\sigma^2 (1 + \sqrt{c/n})^2` [Marchenko and Pastur 1967].
     """

@@ -1,4 +1,4 @@
-"""The answer: a measure between the one the flow ends in and the ones that likelihood prefers."""
+"""The estimated mixing measure, between the tokens of the flow and the clusters of most likelihood."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from measureflow.mixtures.shared_noise import SharedNoise, responsibilities
 if TYPE_CHECKING:
     from measureflow.mixtures.search import SearchResult
 
-APART = 1e-3  # rows in doubt between clusters, as a share, below which there is nothing to spread an answer over
-SLIGHT = 0.02  # the probability of a number of clusters below which it is not asked
+APART = 1e-3  # share of rows in doubt between clusters below which the clusters alone are the answer
+SLIGHT = 0.02  # numbers of clusters less probable than this are left out
 
 
 def mixing(found: SearchResult, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
     r"""Atoms and masses that are expected to be near the true mixing measure in W2.
 
-    The flow's tokens y and the clusters of likelihood err in different ways, so that a point between them, on the
-    lines along which optimal transport sends one to the other, errs less than either:
+    The flow's tokens y and the clusters of most likelihood err in different ways. A point between them, on the lines of
+    optimal transport from one to the other, errs less than either:
 
     .. math:: z_i = (1 - \lambda)\, y_i + \lambda \sum_K p(K \mid X)\, T_K(y_i), \qquad \lambda = \frac{d}{d + 4}
 
-    with :math:`T_K(y_i)` the mean of where token i goes among the K clusters that are most likely. The more columns
-    there are, the more each row says of its cluster, and the better likelihood knows. Where the clusters are far apart
-    and their number is plain, there is nothing to average over, and where not all rows flowed, masses are known from
-    all rows: there the clusters answer.
+    with :math:`T_K(y_i)` the mean of where token i goes among the K clusters of most likelihood. With more columns each
+    row says more about its cluster, and likelihood is more reliable. The clusters alone are the answer where they are
+    far apart and their number is clear, and where only a sample of the rows flowed: their weights are known from all
+    rows.
     """
     mixture, flowed = found.mixture, found.flowed
     if flowed is None or found.candidates is None or not isinstance(mixture, SharedNoise) or mixture.variance <= 0:
@@ -51,9 +51,9 @@ def in_doubt(mixture: SharedNoise, rows: Rows) -> float:
 
 
 def sent(tokens: np.ndarray, weights: np.ndarray, mixture: SharedNoise) -> np.ndarray:
-    """Where optimal transport sends each token on average when all go to the clusters of a mixture.
+    """The mean target of each token under optimal transport to the clusters of a mixture.
 
-    A token of no mass stays where it is.
+    A token of mass zero stays where it is.
 
     >>> sent(np.array([[0.0], [1.0], [9.0]]), np.ones(3), SharedNoise(np.array([[0.0], [8.0]]), np.ones(2) / 2, 1.0))
     array([[0.],
@@ -61,5 +61,5 @@ def sent(tokens: np.ndarray, weights: np.ndarray, mixture: SharedNoise) -> np.nd
            [8.]])
     """
     plan = wasserstein2(tokens, mixture.centers, weights=weights, atom_weights=mixture.weights).plan().numpy()
-    mass = plan.sum(1, keepdims=True)  # none where a token's is lost beside the others'
+    mass = plan.sum(1, keepdims=True)  # zero where a token's mass is lost to rounding
     return np.divide(plan @ mixture.centers, mass, out=tokens.copy(), where=mass > 0)

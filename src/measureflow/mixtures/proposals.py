@@ -9,10 +9,10 @@ from measureflow.attention.threads import one_thread
 from measureflow.flows import Trajectory
 from measureflow.measures.decibels import LEAST_SNR_DB, from_decibels, to_decibels
 from measureflow.mixtures.rows import Rows
-from measureflow.mixtures.shared_noise import SharedNoise, distinct, fit_em, log_evidence
+from measureflow.mixtures.shared_noise import SharedNoise, distinct, fit_em, log_evidence, squared_gaps
 from measureflow.mixtures.token_tree import TokenTree
 
-SCAN_DB = (0.0, 7.0, 14.0, 21.0)  # guesses of the SNR, near enough for the noise head to find its way
+SCAN_DB = (0.0, 7.0, 14.0, 21.0)  # guesses of the SNR, so dense that the noise head can correct the nearest
 SCAN_ROWS = 200
 HIGHEST_SNR_DB = 30.0
 
@@ -20,28 +20,28 @@ HIGHEST_SNR_DB = 30.0
 @one_thread()
 @torch.no_grad()
 def flow(model, rows: Rows, snr_db, *, exact: bool, n_layers: int | None = None) -> tuple[Trajectory, np.ndarray]:
-    """The trajectory of the rows for each SNR, and the noise variance it speaks for with its error, both in dB."""
+    """The trajectory of the rows for each SNR, and the noise variance it estimates with its error, both in dB."""
     snr = torch.as_tensor(np.atleast_1d(snr_db), dtype=torch.float32)
     scale = max(rows.variance, np.finfo(np.float64).tiny) ** 0.5
     points = torch.as_tensor((rows.points - rows.mean) / scale, dtype=torch.float32)
     weights = torch.as_tensor(rows.weights, dtype=torch.float32)
     x, p = points.expand(len(snr), -1, -1), weights.expand(len(snr), -1)
     path, noise = model.flow_and_noise(x, snr, exact=exact, weights=p, n_layers=n_layers)
-    told = 2 * to_decibels(scale) - to_decibels(1 + from_decibels(snr.numpy().clip(LEAST_SNR_DB)))
+    assumed = 2 * to_decibels(scale) - to_decibels(1 + from_decibels(snr.numpy().clip(LEAST_SNR_DB)))
     states = [torch.as_tensor(rows.mean) + scale * state.double() for state in path]
     states[0] = torch.as_tensor(rows.points).expand_as(states[0])
-    return Trajectory(states, path.times), np.stack([told + noise[:, 0].numpy(), noise[:, 1].numpy()], 1)
+    return Trajectory(states, path.times), np.stack([assumed + noise[:, 0].numpy(), noise[:, 1].numpy()], 1)
 
 
 def snr_of(rows: Rows, noise_variance: float) -> float:
-    """The SNR in dB that rows have if their noise has this variance, kept to what the flow knows."""
+    """The SNR in dB that rows have if their noise has this variance, limited to the range of the flow."""
     ratio = rows.variance / noise_variance - 1 if noise_variance > 0 else np.inf
     low, high = from_decibels(LEAST_SNR_DB), from_decibels(HIGHEST_SNR_DB)
     return float(to_decibels(np.clip(ratio, low, high)))
 
 
 def guess_noise(model, rows: Rows, n_layers: int | None = None) -> tuple[float, TokenTree]:
-    """The noise variance that the surest of a few guesses arrives at, and the tree of its tokens."""
+    """The noise variance estimated from the best of a few guesses, and the tree of its tokens."""
     sample = rows.sample(SCAN_ROWS)
     path, noise = flow(model, sample, SCAN_DB, exact=False, n_layers=n_layers)
     surest = int(np.argmin(noise[:, 1]))
@@ -63,7 +63,7 @@ class Candidates:
         self.evidence: dict[int, float] = {}
 
     def offer(self, start: SharedNoise, steps: int = 30) -> float:
-        """Polish a start, keep it if it is the best of its K, and say the evidence for it: none where clusters met."""
+        """Improve a start by EM, keep it if it is the best of its K; return its evidence, -inf where clusters met."""
         fit = fit_em(self.rows.points, self.rows.weights, start, steps=steps, tol=1e-6, between=self.between)
         K, n = len(fit), self.rows.mass
         if self.only != K and not distinct(fit, n):
@@ -79,7 +79,7 @@ class Candidates:
         return self.fits[max(self.evidence, key=self.evidence.__getitem__)]
 
     def climb(self, tree: TokenTree, noise_variance: float, *, patience: int = 2, steps: int = 30) -> None:
-        """Offer cuts of the tree up and down from where the noise says, until the evidence has fallen for long."""
+        """Offer cuts of the tree, up and down from the K that the noise implies, until the evidence keeps falling."""
         if self.only is not None:
             if self.only <= len(tree.weights):
                 self.offer(self._cut(tree, self.only, noise_variance), steps)
@@ -121,7 +121,7 @@ class Candidates:
         return [(self.fits[K], self.evidence[K]) for K in sorted(self.fits)]
 
     def posterior(self) -> dict[int, float]:
-        """The probability of each K considered, all being as likely beforehand."""
+        """The probability of each K considered, all equally likely beforehand."""
         numbers = sorted(self.evidence)
         weights = np.exp(np.array([self.evidence[K] for K in numbers]) - max(self.evidence.values()))
         return dict(zip(numbers, (weights / weights.sum()).tolist(), strict=True))
@@ -168,11 +168,10 @@ class Candidates:
         for pair in np.argsort(cost, kind="stable")[:tries]:
             a, b = i[pair], j[pair]
             mass = p[a] + p[b]
-            centre = (p[a] * fit.centers[a] + p[b] * fit.centers[b]) / mass
+            center = (p[a] * fit.centers[a] + p[b] * fit.centers[b]) / mass
             keep = np.delete(np.arange(K), [a, b])
-            yield SharedNoise(np.vstack([fit.centers[keep], centre]), np.append(p[keep], mass), fit.variance)
+            yield SharedNoise(np.vstack([fit.centers[keep], center]), np.append(p[keep], mass), fit.variance)
 
 
 def _gaps(points: np.ndarray, fit: SharedNoise) -> np.ndarray:
-    gaps = (points**2).sum(1)[:, None] - 2 * points @ fit.centers.T + (fit.centers**2).sum(1)
-    return gaps - 2 * fit.variance * np.log(np.maximum(fit.weights, 1e-300))
+    return squared_gaps(points, fit.centers) - 2 * fit.variance * np.log(np.maximum(fit.weights, 1e-300))

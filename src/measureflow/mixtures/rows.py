@@ -36,9 +36,9 @@ class Rows:
         return float(self.column_variances.mean()) if self.points.shape[1] else 0.0
 
     def sample(self, size: int) -> Rows:
-        """At most ``size`` rows, evenly spaced along the mass: no chance, and each as likely as its mass.
+        """At most ``size`` rows, evenly spaced along the cumulated mass: a fair sample without randomness.
 
-        They are taken in order of their distance to the mean, so that turning the data takes the same rows.
+        They are taken in order of their distance to the mean, so that rotated data give the same rows.
         """
         return self if len(self.weights) <= size else self._evenly_spaced(size)
 
@@ -50,7 +50,7 @@ class Rows:
         return Rows(self.points[outward[chosen]], times.astype(np.float64))
 
     def repeated(self, size: int) -> np.ndarray:
-        """At most ``size`` rows as an array, each as often as it counts in units of the one that counts least.
+        """At most ``size`` rows as an array, each repeated by its weight divided by the least weight.
 
         Ratios that are not whole numbers, or too many, are met as nearly as evenly spaced rows can.
 
@@ -65,9 +65,21 @@ class Rows:
         return np.repeat(points, np.round(times).astype(np.int64), axis=0)
 
     def summary(self, size: int) -> Rows:
-        """At most ``size`` rows that hold the mass of all."""
+        """At most ``size`` rows with the total mass of all."""
         few = self.sample(size)
         return Rows(few.points, few.weights * (self.mass / few.mass))
+
+
+def means_by_label(points: np.ndarray, weights: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The mean (K, d) and the total weight (K,) of the points of each label.
+
+    >>> means_by_label(np.array([[0.0], [3.0], [9.0]]), np.array([2.0, 1.0, 1.0]), np.array([0, 0, 1]))
+    (array([[1.],
+           [9.]]), array([3., 1.]))
+    """
+    total = np.bincount(labels, weights)
+    sums = [np.bincount(labels, weights * column) for column in points.T]
+    return np.stack(sums, 1) / total[:, None], total
 
 
 def distinct_rows(X: np.ndarray, w: np.ndarray) -> Rows:

@@ -11,18 +11,18 @@ from measureflow.measures.decibels import from_decibels
 from measureflow.mixtures.ellipsoids import Ellipsoids, bic_upper_bound, ellipsoids, fit_ellipsoids, posterior
 from measureflow.mixtures.frame import Frame
 from measureflow.mixtures.proposals import Candidates, flow, guess_noise, snr_of
-from measureflow.mixtures.rows import Rows
+from measureflow.mixtures.rows import Rows, means_by_label
 from measureflow.mixtures.shared_noise import SharedNoise, bic, fit_em, responsibilities
 from measureflow.mixtures.token_tree import TokenTree
 
-FLOW_ROWS = 1024  # the flow looks at no more rows than this: its time grows with their square
+FLOW_ROWS = 1024  # the flow sees no more rows than this: its time grows with their square
 CLIMB_ROWS = 4096  # rows on which numbers of clusters are compared
 MOST_CLUSTERS = 60  # when their number is looked for
 ROUNDS = 4  # of learning the shape of the noise from the clusters, and the clusters from the shape
 SHAPE_ROWS = 2048  # rows on which shapes are compared
-MISTOLD_DB = 1.0  # a flow that was told an SNR this wrong, as the clusters found say, flows again
+WRONG_SNR_DB = 1.0  # the flow runs again if its SNR was wrong by this, judged by the clusters found
 MOST_SHAPES = 20  # clusters that are given shapes
-CLEARLY = 10.0  # by how much a BIC must be smaller to be believed: strong evidence [Kass and Raftery 1995]
+CLEARLY = 10.0  # by how much a BIC must be smaller to be preferred: strong evidence [Kass and Raftery 1995]
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Flowed:
 
 @dataclass(frozen=True)
 class SearchResult:
-    """What a search in one frame came to."""
+    """The result of a search in one frame."""
 
     frame: Frame
     mixture: SharedNoise | Ellipsoids
@@ -55,7 +55,7 @@ class SearchResult:
 
 
 class Search:
-    """What to search, and what is known beforehand."""
+    """A search over mixtures: the rows, and what is known beforehand."""
 
     def __init__(self, model, rows: Rows, *, n_clusters: int | None, snr_db: float | None, n_layers: int | None):
         self.model, self.rows = model, rows
@@ -75,7 +75,7 @@ class Search:
         return max((self._from(frame) for frame in Frame.first(self.rows)), key=lambda found: found.evidence)
 
     def _from(self, frame: Frame) -> SearchResult:
-        """The shape of the noise is learned from the clusters, and they are sought again, while that helps."""
+        """Learn the shape of the noise from the clusters, and search again, while that helps."""
         found = None
         for _ in range(ROUNDS):
             trial = self._in(frame)
@@ -116,7 +116,7 @@ class Search:
     def _in(self, frame: Frame, hint: tuple[np.ndarray, np.ndarray] | None = None) -> SearchResult:
         """The best mixture of one noise in a frame, and how much evidence there is for both together.
 
-        A hint is centres in units of the data, and their masses.
+        A hint is centres in units of the data, and their weights.
         """
         inner = frame.inward(self.rows)
         if inner.points.shape[1] == 0 or len(inner.weights) == 1:
@@ -146,15 +146,15 @@ class Search:
         seen = rows.sample(size)
         flowed = self._flowed(rows, seen, noise, candidates)
         noise = candidates.best.variance
-        if known is None and abs(snr_of(rows, noise) - flowed.assumed_snr_db) > MISTOLD_DB:
+        if known is None and abs(snr_of(rows, noise) - flowed.assumed_snr_db) > WRONG_SNR_DB:
             flowed = self._flowed(rows, seen, noise, candidates)
         return candidates, flowed
 
     def _flowed(self, rows: Rows, seen: Rows, noise: float, candidates: Candidates) -> Flowed:
-        """The flow of the rows seen, told the SNR that is known or that the noise implies; candidates gain from it."""
+        """Run the flow at the known SNR or the one that the noise implies, and offer its clusters to the candidates."""
         K = self.n_clusters
-        told = snr_of(rows, noise) if self.snr_db is None else float(self.snr_db)
-        path, _ = flow(self.model, seen, told, exact=True, n_layers=self.n_layers)
+        assumed = snr_of(rows, noise) if self.snr_db is None else float(self.snr_db)
+        path, _ = flow(self.model, seen, assumed, exact=True, n_layers=self.n_layers)
         tree = TokenTree(path[-1][0].numpy(), seen.weights / seen.mass)
         candidates.climb(tree, noise)
         if K is None:
@@ -164,7 +164,7 @@ class Search:
                 candidates.offer(_means(seen, tree.labels(K)))
             if K not in candidates.fits:
                 candidates.split_to(K)
-        return Flowed(path, seen, tree, told)
+        return Flowed(path, seen, tree, assumed)
 
     def _polished(self, found: SearchResult) -> SearchResult:
         """The mixture after EM over all rows."""
@@ -187,9 +187,7 @@ class Search:
 
 def _means(rows: Rows, labels: np.ndarray) -> SharedNoise:
     """A mixture with the means of labelled rows as centres, and the noise with which rows scatter around them."""
-    weights = np.bincount(labels, rows.weights)
-    sums = [np.bincount(labels, rows.weights * column) for column in rows.points.T]
-    centers = np.stack(sums, 1) / weights[:, None]
+    centers, weights = means_by_label(rows.points, rows.weights, labels)
     noise = rows.weights @ ((rows.points - centers[labels]) ** 2).mean(1) / rows.mass
     return SharedNoise(centers, weights / weights.sum(), float(noise))
 

@@ -44,8 +44,12 @@ class SharedNoise:
 
     def squared_distances(self, X: np.ndarray) -> np.ndarray:
         """Squared distances (n, K) of rows to the centres in units of the noise."""
-        gaps = (X**2).sum(1)[:, None] - 2 * X @ self.centers.T + (self.centers**2).sum(1)
-        return np.maximum(gaps, 0) / self.variance
+        return np.maximum(squared_gaps(X, self.centers), 0) / self.variance
+
+
+def squared_gaps(X: np.ndarray, centers: np.ndarray) -> np.ndarray:
+    """Squared distances (n, K) of rows to centres, up to rounding, which may make them negative."""
+    return (X**2).sum(1)[:, None] - 2 * X @ centers.T + (centers**2).sum(1)
 
 
 def fit_em(
@@ -59,7 +63,7 @@ def fit_em(
 ):
     r"""EM from a start for at most ``steps``, until the mean log-likelihood gains less than ``tol``.
 
-    Rows X (n, d) count w (n,) times each. The log-likelihood returned is that of the mixture returned; the variance
+    Rows X (n, d) have weights w (n,). The log-likelihood returned is that of the mixture returned; the variance
     stays ``between`` two numbers, which are the same where it is known.
     """
     centers, weights = (
@@ -81,7 +85,7 @@ def fit_em(
 
 @njit(nogil=True, cache=True)
 def _maximise(centers, responsibility_mass, sums, spread, total):
-    """Centres, masses and noise from the responsibilities; a centre without any stays."""
+    """Centres, weights and noise from the responsibilities; a centre without any stays."""
     new = centers.copy()
     for k in range(len(responsibility_mass)):
         if responsibility_mass[k] > 0:
@@ -108,15 +112,15 @@ def _block(X, w, centers, weights, variance):
     n, d = X.shape
     K = len(weights)
     constant = -0.5 * d * np.log(2 * np.pi * variance)
-    log_masses = np.log(np.maximum(weights, 1e-300))
+    log_weights = np.log(np.maximum(weights, 1e-300))
     responsibility_mass, sums, spread, log_likelihood = np.zeros(K), np.zeros((K, d)), 0.0, 0.0
-    x, counts, top, total = np.zeros((d, TILE)), np.zeros(TILE), np.empty(TILE), np.empty(TILE)
+    x, row_weights, top, total = np.zeros((d, TILE)), np.zeros(TILE), np.empty(TILE), np.empty(TILE)
     gap, r, bits = np.empty((K, TILE)), np.empty((K, TILE)), np.empty(TILE, np.int64)
     for a in range(0, n, TILE):
         m = min(TILE, n - a)
-        counts[m:] = 0.0  # the last tile may be short; what is left of the one before does not count
+        row_weights[m:] = 0.0  # the last tile may be short; what is left of the one before does not count
         for i in range(m):
-            counts[i] = w[a + i]
+            row_weights[i] = w[a + i]
             for j in range(d):
                 x[j, i] = X[a + i, j]
         top[:], total[:] = -np.inf, 0.0
@@ -126,7 +130,7 @@ def _block(X, w, centers, weights, variance):
                 for i in range(TILE):
                     gap[k, i] += (x[j, i] - centers[k, j]) ** 2
             for i in range(TILE):
-                r[k, i] = log_masses[k] - 0.5 / variance * gap[k, i]
+                r[k, i] = log_weights[k] - 0.5 / variance * gap[k, i]
                 top[i] = max(top[i], r[k, i])
         for k in range(K):
             for i in range(TILE):
@@ -135,8 +139,8 @@ def _block(X, w, centers, weights, variance):
             for i in range(TILE):
                 total[i] += r[k, i]
         for i in range(TILE):
-            log_likelihood += counts[i] * (constant + top[i] + np.log(total[i]))
-            total[i] = counts[i] / total[i]
+            log_likelihood += row_weights[i] * (constant + top[i] + np.log(total[i]))
+            total[i] = row_weights[i] / total[i]
         for k in range(K):
             mass = 0.0
             for i in range(TILE):
@@ -150,7 +154,7 @@ def _block(X, w, centers, weights, variance):
                     for i in range(TILE):
                         moment += r[k, i] * x[j, i]
                     sums[k, j] += moment
-            else:  # far clusters win nothing, and long rows are vectors themselves
+            else:  # far clusters have no responsibility, and long rows are vectors themselves
                 for i in range(m):
                     if r[k, i] > 0.0:
                         for j in range(d):
@@ -200,7 +204,7 @@ def log_evidence(fit: SharedNoise, n: float, mean: np.ndarray, variance: float) 
         \log p(X|\hat\theta) + \log p(\hat\theta) + \log K! + \tfrac{D}{2}\log 2\pi - \tfrac12\log\det H, \qquad
         \det H = \prod_k \Big(\frac{n p_k}{\sigma^2}\Big)^d \cdot \frac{n^{K-1}}{\prod_k p_k}
 
-    with centres N(mean, variance) and masses uniform on the simplex beforehand, as in the flow's training; K! counts
+    with centres N(mean, variance) and weights uniform on the simplex beforehand, as in the flow's training; K! counts
     the orders in which the same centres could be named. BIC keeps only :math:`-\frac D2 \log n` of all this, and so
     charges a cluster of five rows as much as one of five thousand.
     """

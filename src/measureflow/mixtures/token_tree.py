@@ -5,13 +5,15 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from measureflow.mixtures.rows import means_by_label
+
 
 class TokenTree:
     r"""The merges that cost least, :math:`\frac{m_a m_b}{m_a + m_b}|c_a - c_b|^2`, from many atoms down to one.
 
     >>> tree = TokenTree(np.array([[0.0], [0.1], [5.0]]), np.full(3, 1 / 3))
-    >>> atoms, masses = tree.atoms(2)
-    >>> np.round(atoms[:, 0], 3).tolist(), np.round(masses, 3).tolist()
+    >>> atoms, weights = tree.atoms(2)
+    >>> np.round(atoms[:, 0], 3).tolist(), np.round(weights, 3).tolist()
     ([0.05, 5.0], [0.667, 0.333])
     """
 
@@ -27,18 +29,15 @@ class TokenTree:
         return _apply(n, self.left, self.right, n - min(K, n))
 
     def atoms(self, K: int) -> tuple[np.ndarray, np.ndarray]:
-        """The K atoms as means of their tokens, and their masses."""
-        labels = self.labels(K)
-        weights = np.bincount(labels, self.weights)
-        sums = [np.bincount(labels, self.weights * column) for column in self.tokens.T]
-        return np.stack(sums, 1) / weights[:, None], weights
+        """The K atoms as means of their tokens, and their weights."""
+        return means_by_label(self.tokens, self.weights, self.labels(K))
 
 
 @njit(cache=True, fastmath={"contract"})
 def _nearest_neighbour_chain(points, weights):
     """Ward's merges in the order of the chain, each named by one token of either side: n^2 time, n memory.
 
-    Clusters that are left stand side by side, so that the loops over them run on vectors.
+    The clusters that are left are contiguous, so that the loops over them run on vectors.
     """
     n, d = points.shape
     centers, mass, names = points.T.copy(), weights.copy(), np.arange(n)

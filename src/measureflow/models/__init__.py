@@ -1,4 +1,4 @@
-"""Transformers with learned weights, and how they are trained, kept and loaded."""
+"""Transformers with learned weights, and how they are saved and loaded."""
 
 from measureflow.models.any_dimension import AnyDimensionConfig, AnyDimensionFlow
 from measureflow.models.any_shape import AnyShapeConfig, AnyShapeFlow

@@ -9,12 +9,12 @@ import torch
 from torch import Tensor, nn
 
 from measureflow.attention import Field
-from measureflow.attention.normalisers import log_masses
+from measureflow.attention.normalisers import log_weights
 from measureflow.flows import Tokens, Trajectory, integrate
 from measureflow.measures import Empirical, checks
 from measureflow.measures.decibels import LEAST_SNR_DB, from_decibels
 from measureflow.models.flow_speed import FlowSpeed
-from measureflow.models.heads import SEEN_NEAR, SEEN_WON, HeadParameters, compete, mean_shift, split_heads
+from measureflow.models.heads import SEEN_BY_EM, SEEN_NEAR, HeadParameters, compete, mean_shift, split_heads
 from measureflow.models.sets import as_sets
 
 FEWEST, MOST = 100, 1000  # numbers of points that the flow can tell apart
@@ -36,8 +36,7 @@ class AnyDimensionConfig:
 
     def __post_init__(self):
         for name in ("n_self", "n_em", "n_features", "hidden", "n_layers"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
+            checks.whole(name, getattr(self, name))
 
 
 class AnyDimensionFlow(nn.Module):
@@ -51,7 +50,7 @@ class AnyDimensionFlow(nn.Module):
     change, so one set of weights serves every dimension, and the output turns, shifts, scales and permutes with
     the input. Lengths are in units of the noise, which the SNR gives; a guess of it is enough to start with, for at
     the end the pooled features say how far the guess was off. With gates set by hand it is EM exactly (`em`).
-    Masses of the data ride along: mass 2 is a row twice.
+    The data may have masses: mass 2 is a row twice.
 
     >>> model = AnyDimensionFlow()
     >>> x = torch.randn(2, 10, 5, generator=torch.Generator().manual_seed(0))
@@ -70,7 +69,7 @@ class AnyDimensionFlow(nn.Module):
                 part.unflatten(0, (self.heads, -1))[:, :3] = 0.0
             self.reads.bias.unflatten(0, (self.heads, -1))[:, 2] = 0.5 / self.heads
         self.speed = FlowSpeed(c.snr_low, c.snr_high, c.max_flow)
-        seen = 2 * c.n_features + c.n_self * SEEN_NEAR + c.n_em * SEEN_WON + self.heads * c.n_messages + 1
+        seen = 2 * c.n_features + c.n_self * SEEN_NEAR + c.n_em * SEEN_BY_EM + self.heads * c.n_messages + 1
         self.start = nn.Sequential(nn.Linear(4, c.n_features), nn.GELU(), nn.Linear(c.n_features, c.n_features))
         self.update = nn.Sequential(
             nn.LayerNorm(seen), nn.Linear(seen, c.hidden), nn.GELU(), nn.Linear(c.hidden, c.n_features)
@@ -101,7 +100,7 @@ class AnyDimensionFlow(nn.Module):
         n_layers: int | None = None,
         schedule: str = "uniform",
     ) -> tuple[Trajectory, Tensor]:
-        """The tokens at every layer, and what they say of the noise: by how many dB its variance exceeds the one that
+        """The tokens at every layer, and the noise they estimate: by how many dB its variance exceeds the one that
         ``snr_db`` implies, and the standard error of that, (B, 2). Weights say how often each point counts. The
         weights of the shipped flow were trained with the uniform schedule; any other may be asked for."""
         sets = as_sets(points, snr_db, self.log_width, weights)
@@ -112,21 +111,21 @@ class AnyDimensionFlow(nn.Module):
         checks.finite("points", points)
         checks.finite("snr_db", snr_db)
         snr_db = snr_db.clamp_min(LEAST_SNR_DB)
-        p, centre, unit = _units(points, snr_db, weights)
+        p, center, unit = _units(points, snr_db, weights)
         steps = self.speed.steps(snr_db, schedule, n_layers or self.config.n_layers)
-        x = (points - centre) / unit
+        x = (points - center) / unit
         counted = torch.full_like(snr_db, x.shape[1]) if weights is None else weights.sum(-1)
         exact = torch.as_tensor(exact, device=x.device).flatten().expand(len(x))
         f = self._first_features(x, snr_db, counted, exact)
         path = integrate(Layer(self, x, p), Tokens(x, f), steps)
         excess, log_error = self.noise((p[..., None] * path[-1].features).sum(1)).unbind(-1)
         noise = torch.stack([10 * excess, log_error.clamp(-5, 3).exp()], -1)
-        return Trajectory([points, *(centre + unit * tokens.positions for tokens in path[1:])], path.times), noise
+        return Trajectory([points, *(center + unit * tokens.positions for tokens in path[1:])], path.times), noise
 
     def read(self, f: Tensor) -> tuple[HeadParameters, Tensor]:
-        """How tokens look around, and how far they follow each head, (B, heads, n, 1).
+        """The parameters of every head for each token, and the gates, (B, heads, n, 1).
 
-        Widths change by a factor of four at most: a wrong guess of the noise may mislead tokens, not hurl them.
+        Widths change by a factor of four at most: so a wrong guess of the noise cannot throw tokens far away.
         """
         read = self.reads(f).unflatten(-1, (self.heads, -1)).transpose(1, 2)
         change, bias, gate, messages = read.split([1, 1, 1, self.config.n_messages], -1)
@@ -159,28 +158,28 @@ class AnyDimensionFlow(nn.Module):
 
 
 class Layer(Field):
-    """A layer as the velocity of tokens that left the data x, of masses p: what the heads offer, and what to remember.
+    """One layer as a field, for tokens that started at the data x of masses p: their velocity, and new features.
 
     Lengths are in units of the noise.
     """
 
     def __init__(self, model: AnyDimensionFlow, x: Tensor, p: Tensor):
         super().__init__()
-        self.model, self.x, self.p, self.log_p = model, x, p, log_masses(x, p)
+        self.model, self.x, self.p, self.log_p = model, x, p, log_weights(x, p)
 
     def on_tokens(self, tokens: Tokens) -> Tokens:
         (y, f), model = tokens, self.model
         head, gates = model.read(f)
         here, there = split_heads(head, model.config.n_self, model.config.n_em)
-        near, seen_near, heard_near = mean_shift(y, here, self.log_p)
-        won, seen_won, heard_won = compete(self.x, y, there, self.log_p)
-        offers = torch.cat([near, won], 1)  # (B, heads, n, d)
+        near, seen_near, received_near = mean_shift(y, here, self.log_p)
+        claimed, seen_claimed, received_claimed = compete(self.x, y, there, self.log_p)
+        offers = torch.cat([near, claimed], 1)  # (B, heads, n, d)
         velocity = (gates * (offers - y[:, None])).sum(1)
         pooled = (self.p[..., None] * f).sum(1, keepdim=True).expand_as(f)
         strayed = torch.log1p((y - self.x).square().mean(-1, keepdim=True))
-        numbers = torch.cat([*seen_near, *seen_won], 1).transpose(1, 2)
-        heard = torch.cat([heard_near, heard_won], 1).transpose(1, 2).flatten(2)
-        return Tokens(velocity, model.update(torch.cat([f, pooled, numbers, heard, strayed], -1)))
+        numbers = torch.cat([*seen_near, *seen_claimed], 1).transpose(1, 2)
+        received = torch.cat([received_near, received_claimed], 1).transpose(1, 2).flatten(2)
+        return Tokens(velocity, model.update(torch.cat([f, pooled, numbers, received, strayed], -1)))
 
 
 def _spaced(low: float, high: float, count: int) -> Tensor:
@@ -191,7 +190,7 @@ def _spaced(low: float, high: float, count: int) -> Tensor:
 def _units(points: Tensor, snr_db: Tensor, weights: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
     r"""Masses (B, n), centre (B, 1, d), noise level (B, 1, 1): variance is :math:`\sigma^2(1 + \mathrm{SNR})`."""
     mu = Empirical.trusted(points, weights)
-    centre = mu.mean[:, None]
-    variance = (mu.probabilities[..., None] * (points - centre).square()).sum((1, 2)) / points.shape[-1]
+    center = mu.mean[:, None]
+    variance = (mu.probabilities[..., None] * (points - center).square()).sum((1, 2)) / points.shape[-1]
     sigma = (variance / (1 + from_decibels(snr_db))).clamp_min(1e-30).sqrt()
-    return mu.probabilities, centre, sigma[:, None, None]
+    return mu.probabilities, center, sigma[:, None, None]

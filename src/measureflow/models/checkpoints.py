@@ -50,7 +50,7 @@ def _umask() -> int:
 
 
 def save_tensors(path: str | Path, tensors: dict[str, Tensor], facts: dict | None = None) -> Path:
-    """Named tensors and plain facts (anything JSON can say) in one safetensors file."""
+    """Named tensors and plain facts (anything JSON can hold) in one safetensors file."""
     flat = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     return write_atomically(path, save(flat, metadata={"facts": json.dumps(facts or {})}))
 

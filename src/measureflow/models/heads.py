@@ -1,4 +1,4 @@
-"""The two kinds of heads of `AnyDimensionFlow`: one attends to a token's neighbours, one to the data it can win.
+"""The two kinds of heads of `AnyDimensionFlow`: one attends to a token's neighbours, one to the data.
 
 Each returns the means it offers, (B, heads, n, d), the invariant numbers it has seen, a list of (B, heads, n), and the
 messages it was sent, (B, heads, n, m). A squared distance is a dot product of lifted vectors,
@@ -18,11 +18,11 @@ from measureflow.attention.fused import softmax_means
 
 
 class HeadParameters(NamedTuple):
-    """How the tokens look around in each head: everything here is read from their features."""
+    """The parameters of each head for every token, all read from the token's features."""
 
     precision: Tensor  # (B, heads, n, 1): one over the squared width
     bias: Tensor  # (B, heads, n, 1): how attractive a token is
-    messages: Tensor  # (B, heads, n, m): what it tells others
+    messages: Tensor  # (B, heads, n, m): what it sends to others
 
 
 T = TypeVar("T", bound=tuple)
@@ -39,7 +39,7 @@ def in_every_head(heads: int, *columns: Tensor) -> list[Tensor]:
 
 
 SEEN_NEAR = 3  # numbers that `mean_shift` reports
-SEEN_WON = 5  # numbers that `compete` reports
+SEEN_BY_EM = 5  # numbers that `compete` reports
 
 
 def mean_shift(y: Tensor, head: HeadParameters, log_p: Tensor) -> tuple[Tensor, list[Tensor], Tensor]:
@@ -67,8 +67,8 @@ def compete(x: Tensor, y: Tensor, head: HeadParameters, log_p: Tensor) -> tuple[
         \qquad m_i = \frac{\sum_j p_j r_{ij}\, x_j}{\sum_j p_j r_{ij}}
 
     Soft k-means with the tokens as centres [Clarkson 2025, A.2]; one EM step for known noise when b = 1 and
-    beta = 0 [He 2025, Algorithm 1]. A message goes to the data that a token may win, and from them to all tokens that
-    want the same.
+    beta = 0 [He 2025, Algorithm 1]. A message goes to the data that a token competes for, and from them to all tokens
+    that compete for the same.
     """
     precision, d, m = head.precision, x.shape[-1], head.messages.shape[-1]
     log_p = log_p[:, None, :, None]
@@ -76,18 +76,18 @@ def compete(x: Tensor, y: Tensor, head: HeadParameters, log_p: Tensor) -> tuple[
     y, half = in_every_head(precision.shape[1], y, y.square().sum(-1, keepdim=True) / 2)
     own = head.bias - precision * half
     at, width = precision * y, -precision / 2
-    told, fit = softmax_means(
+    at_data, fit = softmax_means(
         (x, size, torch.ones_like(size)), (at, width, own + log_p), (y, half, head.messages)
-    )  # (B, heads, data, ...): what each datum hears, and how well it is explained
-    centre, halves, heard = told.split([d, 1, m], -1)
-    doubt = _spread(centre, halves)  # how far apart those are that claim it
-    won, log_won = softmax_means(
-        (at, width, torch.ones_like(own)), (x, size, log_p - fit[..., None]), (x, size / 2, doubt[..., None], heard)
+    )  # (B, heads, data, ...): the messages to each datum, and its log-density
+    center, halves, received = at_data.split([d, 1, m], -1)
+    doubt = _spread(center, halves)  # how far apart the tokens are that compete for it
+    attended, log_mass = softmax_means(
+        (at, width, torch.ones_like(own)), (x, size, log_p - fit[..., None]), (x, size / 2, doubt[..., None], received)
     )
-    means, halves, doubts, messages = won.split([d, 1, 1, m], -1)
-    log_won = log_won + own.squeeze(-1)  # log of the mass won over the mass held, a number even for mass zero
+    means, halves, doubts, messages = attended.split([d, 1, 1, m], -1)
+    log_mass = log_mass + own.squeeze(-1)  # log of the mass claimed over the token's own, a number even for mass zero
     surprise = (fit + d / 2) / math.sqrt(1 + d / 2)  # a datum of a well-placed atom has fit about -d/2
-    return means, [log_won, _moved(means, y), _spread(means, halves), doubts.squeeze(-1), surprise], messages
+    return means, [log_mass, _moved(means, y), _spread(means, halves), doubts.squeeze(-1), surprise], messages
 
 
 def _moved(means: Tensor, y: Tensor) -> Tensor:
@@ -95,6 +95,6 @@ def _moved(means: Tensor, y: Tensor) -> Tensor:
 
 
 def _spread(means: Tensor, halves: Tensor) -> Tensor:
-    """How far what was looked at scatters around its mean: beyond the noise, there is more than one cluster in it."""
+    """How far the attended points scatter around their mean: beyond the noise, there is more than one cluster."""
     variance = (2 * halves.squeeze(-1) - means.square().sum(-1)) / means.shape[-1]
     return torch.log1p(variance.clamp_min(0.0))

@@ -44,7 +44,7 @@ class InContextClusterer(nn.Module):
 
     .. math:: h \leftarrow h + \Gamma(h), \qquad h \leftarrow h + W_2\, \mathrm{ReLU}(W_1 h)
 
-    Each set is first centred and scaled to mean square one, so the model is blind to units. ``averaged_heads``
+    Each set is first centred and scaled to mean square one, so units do not matter. ``averaged_heads``
     takes the mean of full-width heads in place of joining thin ones (Figures 4 and 5). ``layer_norm`` puts a layer
     norm before each sub-layer; the paper does not say, and training is many times faster with it. With
     ``context`` the tokens also carry the rows P of eq. (4), made from first labels that the caller gives.
@@ -76,8 +76,7 @@ class InContextClusterer(nn.Module):
             "width": width,
         }
         for name, value in sizes.items():
-            if value < 1 or int(value) != value:
-                raise ValueError(f"{name} must be a positive whole number, got {value}")
+            checks.whole(name, value)
         if width % n_heads and not averaged_heads:
             raise ValueError(f"width={width} must be a multiple of n_heads={n_heads} for heads to be joined")
         self.config = sizes | {"averaged_heads": averaged_heads, "layer_norm": layer_norm, "context": context}

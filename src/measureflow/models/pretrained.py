@@ -34,7 +34,7 @@ def build(kind: str, settings: dict) -> nn.Module:
     if not isinstance(kind, str) or kind not in KINDS:
         raise ValueError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
     _, config, make = KINDS[kind]
-    known = {field.name: field.type for field in dataclasses.fields(config)}
+    known = {field.name: getattr(field.type, "__name__", field.type) for field in dataclasses.fields(config)}
     for name, value in settings.items():
         if name not in known:
             raise ValueError(f"{kind} has no setting {name!r}; it has {', '.join(known)}")

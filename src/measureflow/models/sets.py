@@ -17,7 +17,7 @@ class _Given:
 
     points: Tensor  # (*b, n, d)
     measure: Empirical | None
-    centre: Tensor | None = None  # (*b, 1, d), of points in another dtype than the model's
+    center: Tensor | None = None  # (*b, 1, d), of points in another dtype than the model's
     scale: Tensor | None = None  # (*b, 1, 1)
 
 
@@ -34,10 +34,10 @@ class Sets:
         """Tokens (B, n, d) in the form, the dtype and on the device of the points that were given."""
         if self.given is None:
             return y
-        x, centre, scale = self.given.points, self.given.centre, self.given.scale
+        x, center, scale = self.given.points, self.given.center, self.given.scale
         y = y.to(x.device).reshape(x.shape)
-        if centre is not None and scale is not None:
-            y = (centre + scale * y.to(centre.dtype)).to(x.dtype)
+        if center is not None and scale is not None:
+            y = (center + scale * y.to(center.dtype)).to(x.dtype)
         return y if self.given.measure is None else self.given.measure.moved(y)
 
     def numbers(self, values: Tensor) -> Tensor:
@@ -83,13 +83,13 @@ def as_sets(points, snr_db, like: Tensor, weights=None) -> Sets:
         weights = mu.weights * torch.where(torch.isclose(mu.mass, mu.mass.new_ones(())), _count(mu), 1)[..., None]
     given, n, d = _Given(x, mu), x.shape[-2], x.shape[-1]
     if weights is not None:
-        weights = checks.masses("weights", weights, x).to(like).reshape(-1, n)
+        weights = checks.weights("weights", weights, x).to(like).reshape(-1, n)
     if x.dtype != like.dtype:
         z = x if x.dtype == torch.float64 else x.float()
-        centre = z.detach().mean(-2, keepdim=True)
-        scale = (z.detach() - centre).abs().amax((-2, -1), keepdim=True)
+        center = z.detach().mean(-2, keepdim=True)
+        scale = (z.detach() - center).abs().amax((-2, -1), keepdim=True)
         scale = torch.where(scale > 0, scale, 1.0)
-        given, x = _Given(given.points, mu, centre, scale), (z - centre) / scale
+        given, x = _Given(given.points, mu, center, scale), (z - center) / scale
     x = x.to(like).reshape(-1, n, d)
     return Sets(x, snr.expand(len(x)) if snr.numel() == 1 else snr.reshape(-1), weights, given)
 

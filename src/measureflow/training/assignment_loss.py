@@ -1,4 +1,4 @@
-"""Cross entropy that does not mind how the clusters are called: one linear assignment for each set."""
+"""Cross entropy for clusters in any order: one linear assignment for each set."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Start = Callable[[Tensor, int], Tensor]  # points (B, N, d), k -> first labels (
 def pair_costs(logits: Tensor, labels: Tensor) -> Tensor:
     r"""The cost of calling class c by output l, :math:`C_{cl} = -\frac1N \sum_{i: z_i = c} \log p_{il}`, (\*b, k, k).
 
-    A permutation's cross entropy is :math:`\sum_c C_{c\pi(c)}`: it falls apart over the pairs.
+    A permutation's cross entropy is :math:`\sum_c C_{c\pi(c)}`: it is a sum over pairs.
     """
     k = logits.shape[-1]
     if labels.shape != logits.shape[:-1]:
@@ -52,6 +52,6 @@ def assignment_cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
 
 
 def naming_loss(model: nn.Module, sets: LabelledSets, start: Start | None = None) -> Tensor:
-    """The mean of this over sets that a model names the clusters of; ``start`` makes first labels if it wants them."""
+    """The mean of this loss over the sets; ``start`` makes the first labels of a model with context."""
     first = None if start is None else start(sets.points, sets.centers.shape[1])
     return assignment_cross_entropy(model(sets.points, first), sets.labels).mean()

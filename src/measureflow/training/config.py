@@ -55,7 +55,7 @@ class TrainingConfig:
 
     kind: str
     stages: list[Stage]
-    objective: Objective | None = None  # none is the usual one of the kind
+    objective: Objective | None = None  # None takes the usual one of the kind
     model: dict = field(default_factory=dict)
     start: str = ""  # a shipped model, or the folder of one, whose weights are the first ones where they fit
     seed: int = 0
@@ -131,7 +131,7 @@ def seeded(*names) -> torch.Generator:
 
 
 def read_config(path: str | Path) -> TrainingConfig:
-    """A config from a TOML file, each wrong word named."""
+    """A config from a TOML file; an error names the wrong entry."""
     path = Path(path)
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))

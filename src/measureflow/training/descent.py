@@ -1,4 +1,4 @@
-"""One step down a loss: gradient, clip, update. Every training is made of these, whether or not a folder keeps it."""
+"""One step of gradient descent: gradient, clip, update. Every training takes such steps, in a folder or in memory."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torch.optim.lr_scheduler import LRScheduler
 
 
 class Descent:
-    """An optimiser whose rate follows a schedule and whose gradient is cut to a length."""
+    """An optimiser whose rate follows a schedule and whose gradient is clipped."""
 
     def __init__(
         self,
@@ -25,7 +25,7 @@ class Descent:
         self.clip, self.backward = clip, backward
 
     def step(self, number: int, loss: Tensor) -> tuple[float, float]:
-        """Go down the gradient of the loss; the rate, and the length of the gradient before it was cut."""
+        """Take one step; return the rate, and the norm of the gradient before clipping."""
         rate = self.rates.get_last_lr()[0]
         self.optimiser.zero_grad()
         self.backward(loss)

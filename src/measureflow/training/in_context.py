@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch.optim.lr_scheduler import LambdaLR
 
+from measureflow.measures import checks
 from measureflow.measures.he_mixtures import HeMixtures
 from measureflow.models.in_context import InContextClusterer
 from measureflow.training.assignment_loss import Start, naming_loss
@@ -19,8 +20,8 @@ from measureflow.training.descent import Descent
 class Recipe:
     """Adam, its step size decaying by ``decay`` each step, or along a cosine after ``warm_up`` steps if that is None.
 
-    ``n_per_class`` trains on smaller sets than those asked for: attention does not care how many points there are,
-    and sets of 8 points a class cost a tenth of sets of 50. ``clip`` bounds the norm of the gradient.
+    ``n_per_class`` trains on smaller sets than those asked for: attention takes any number of points, and sets of 8
+    points a class cost a tenth of sets of 50. ``clip`` bounds the norm of the gradient.
     """
 
     n_steps: int = 300
@@ -32,8 +33,8 @@ class Recipe:
     clip: float = math.inf
 
     def __post_init__(self):
-        if self.n_steps < 1 or self.batch < 1:
-            raise ValueError(f"n_steps and batch must be at least one, got {self.n_steps} and {self.batch}")
+        checks.whole("n_steps", self.n_steps)
+        checks.whole("batch", self.batch)
 
     def step_size(self, step: int) -> float:
         """The learning rate at a step, counted from zero."""
@@ -56,9 +57,9 @@ def train(
     start: Start | None = None,
     progress: Callable[[int, float], None] | None = None,
 ) -> list[float]:
-    """Train ``model`` on fresh sets at every step; the loss of each step is returned.
+    """Train ``model`` on fresh sets at every step, and return the loss of each step.
 
-    ``start`` makes the first labels of a model with context; ``progress`` is told step and loss.
+    ``start`` makes the first labels of a model with context; ``progress`` is called with step and loss.
     """
     if recipe.n_per_class is not None:
         mixtures = replace(mixtures, n_per_class=min(recipe.n_per_class, mixtures.n_per_class))

@@ -34,15 +34,15 @@ def _snr_scaled(tokens: Tensor, mixtures: Mixtures) -> Tensor:
 
 
 def guessed_snr_loss(tokens: Tensor, noise: Tensor, assumed_snr_db: Tensor, mixtures: Mixtures) -> Tensor:
-    r"""What a model that is told a guess of the SNR learns from: its tokens where the guess is fair, its noise always.
+    r"""The loss for a guessed SNR: of the tokens where the guess is fair, of the estimated noise always.
 
     The noise is judged as a Gaussian with the stated mean and standard error; a guess that is off by more than
-    ``FAIR_GUESS_DB`` asks for tokens nobody could find, and for these only the noise counts.
+    ``FAIR_GUESS_DB`` asks for tokens that cannot be found, so only the noise counts there.
     """
     variance = mixtures.points.var(1, unbiased=False).mean(-1)
-    told = to_decibels(variance / (1 + from_decibels(assumed_snr_db)))
+    assumed_noise_db = to_decibels(variance / (1 + from_decibels(assumed_snr_db)))
     excess, error = noise.unbind(-1)
-    surprise = ((to_decibels(mixtures.noise_variance) - told - excess) / error).square() / 2 + error.log()
+    surprise = ((to_decibels(mixtures.noise_variance) - assumed_noise_db - excess) / error).square() / 2 + error.log()
     fair = (assumed_snr_db - mixtures.snr_db.clamp_min(LEAST_SNR_DB)).abs() <= FAIR_GUESS_DB
     return (fair * _snr_scaled(tokens, mixtures)).mean() + NOISE_SHARE * surprise.mean()
 

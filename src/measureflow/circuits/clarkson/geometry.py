@@ -1,4 +1,4 @@
-"""Where points and centres live, and which scores and token-wise parts that takes."""
+"""The space of points and centres, and the scores and token-wise parts that it needs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Euclidean:
     def check(self, points: Tensor) -> None:
         """A ValueError where the points do not lie in this geometry."""
 
-    def look(self, stream: Stream, delta: float = 0.0) -> tuple[Tensor, Tensor]:
+    def query_key(self, stream: Stream, delta: float = 0.0) -> tuple[Tensor, Tensor]:
         r"""Q and K that compare places, lowered by 2 delta for a point and a centre whose assignments differ.
 
         With Q = K = (point + :math:`\sqrt\delta` assignment) the assignments add :math:`-\delta|y - e_j|^2`,
@@ -66,7 +66,7 @@ class Lifted(Euclidean):
         square = (points * points).sum(-1, keepdim=True)
         return {"point": points, "norm": square, "half": torch.full_like(square, -0.5)}
 
-    def look(self, stream: Stream, delta: float = 0.0) -> tuple[Tensor, Tensor]:
+    def query_key(self, stream: Stream, delta: float = 0.0) -> tuple[Tensor, Tensor]:
         pi = stream.matrix(("point", "point", 2.0), ("norm", "half", 2.0), ("half", "norm", 2.0))
         K = stream.only(*self.place)
         if delta:
@@ -91,7 +91,7 @@ class Spherical(Euclidean):
             worst = float(length.flatten()[(length - 1).abs().argmax()])
             raise ValueError(f"points must be unit vectors, one has length {worst:.6g}")
 
-    def look(self, stream: Stream, delta: float = 0.0) -> tuple[Tensor, Tensor]:
+    def query_key(self, stream: Stream, delta: float = 0.0) -> tuple[Tensor, Tensor]:
         M = stream.only("point")
         if delta:
             M = M + stream.only("assignment", factor=sqrt(2 * delta))

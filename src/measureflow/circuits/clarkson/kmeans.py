@@ -31,8 +31,8 @@ class KMeansTransformer(nn.Module):
     r"""T encoder-decoder layers over tokens (place, assignment): T iterations of the configured algorithm.
 
     Two things follow from the averaging hard-max that the paper leaves unsaid. A point tied between m centres
-    gets 1/m of each, and the decoder, which looks at the largest share alone, leaves it out of every cluster
-    that has a point of a larger share. A cluster that no point is nearest to has a row of equal scores, and
+    gets 1/m of each, and the decoder, which uses the largest share only, leaves it out of every cluster that has a
+    point of a larger share. A cluster that no point is nearest to has a row of equal scores, and
     its centre moves to the mean of all points (or, in the rows whose decoder sees distances, treats all
     points as members).
 
@@ -73,7 +73,7 @@ class KMeansTransformer(nn.Module):
         if c.shape[-2:] != (k, d):
             raise ValueError(f"centers must have shape (*batch, {k}, {d}), got {tuple(c.shape)}")
         self.configuration.geometry.check(x)
-        return x, c, None if weights is None else checks.masses("weights", weights, x)
+        return x, c, None if weights is None else checks.weights("weights", weights, x)
 
 
 def kmeans_transformer(
@@ -97,8 +97,7 @@ def kmeans_transformer(
     tensor([0.5000, 8.5000], dtype=torch.float64)
     """
     for name, value in (("d", d), ("k", k), ("n_layers", n_layers)):
-        if value < 1 or int(value) != value:
-            raise ValueError(f"{name} must be a positive whole number, got {value}")
+        checks.whole(name, value)
     row = rows.lloyd() if configuration is None else configuration
     extra = {"score": k} if row.two_steps else {}
     stream = Stream(**row.geometry.slots(d), assignment=k, **extra)
@@ -127,30 +126,30 @@ class _Builder(NamedTuple):
 
     def layer(self) -> EncoderDecoderLayer:
         stream, row = self.stream, self.row
-        place, shares = row.geometry.look(stream), (stream.only("assignment"),) * 2
+        place, shares = row.geometry.query_key(stream), (stream.only("assignment"),) * 2
         written = [name for name in ("assignment", "score") if name in stream]
         enc_ca2 = None
         if row.two_steps:  # A.5.1: the scores themselves, gap included, go into the stream
             enc_ca2 = self.head(
-                row.geometry.score, row.geometry.look(stream, row.delta or 0.0), Identity(), stream.only("score")
+                row.geometry.score, row.geometry.query_key(stream, row.delta or 0.0), Identity(), stream.only("score")
             )
         return EncoderDecoderLayer(
             enc_sa=self.head(row.geometry.score, place, row.reset, stream.only(*written, factor=-1.0)),
             enc_ca=self.head(row.geometry.score, place, row.assign, stream.only("assignment")),
             dec_sa=self.head(DotProduct, shares, row.reset, stream.only(*row.geometry.place, factor=-1.0)),
-            dec_ca=self.head(*self.decoder_look(), row.update, stream.only("point")),
+            dec_ca=self.head(*self.decoder_query_key(), row.update, stream.only("point")),
             enc_ca2=enc_ca2,
             norm=row.geometry.norm(stream),
             nlt=row.geometry.nlt(stream, self.learn),
         )
 
-    def decoder_look(self) -> tuple[type[Score], tuple[Tensor, Tensor]]:
-        """What a centre compares: its index with assignments, with written scores, or its place and index."""
+    def decoder_query_key(self) -> tuple[type[Score], tuple[Tensor, Tensor]]:
+        """Q and K of the decoder: a centre compares its index with assignments or scores, or its place and index."""
         if self.row.two_steps:
             return DotProduct, (self.stream.only("score"), self.stream.only("score"))
         if self.row.delta is None:
             return DotProduct, (self.stream.only("assignment"), self.stream.only("assignment"))
-        return self.row.geometry.score, self.row.geometry.look(self.stream, self.row.delta)
+        return self.row.geometry.score, self.row.geometry.query_key(self.stream, self.row.delta)
 
     def head(self, score: type[Score], QK, normaliser: Normaliser, V: Tensor) -> Attention:
         Q, K = QK if self.rotation is None else (self.rotation @ M for M in QK)

@@ -21,8 +21,8 @@ class EncoderDecoderLayer(nn.Module):
         C \leftarrow \text{Norm}(C), \quad C \leftarrow C + \text{NLT}(C)
 
     [Clarkson 2025, (7), (20), (23), (27) and A.5.1]. ``enc_ca2`` (the second step of A.5.1), ``norm`` and
-    ``nlt`` may be absent. Masses of the points count where points are keys and values, in Dec-CA; in Enc-SA a
-    point looks for itself, whatever its mass. The self-attentions are added first: they leave exact zeros for
+    ``nlt`` may be absent. Masses of the points count where points are keys and values, in Dec-CA; in Enc-SA a point
+    finds itself, whatever its mass. The self-attentions are added first: they leave exact zeros for
     the rest to fill.
     """
 
@@ -46,7 +46,7 @@ class EncoderDecoderLayer(nn.Module):
     ) -> tuple[Tensor, Tensor]:
         r"""Tokens after the layer, of points X (\*b, n, width) with masses (\*b, n) and centres (\*b, k, width).
 
-        ``watch(name, A)`` is told the attention matrix of each head, in the order in which they act.
+        ``watch(name, A)`` is called with the attention matrix of each head, in the order in which they act.
         """
 
         def head(name: str, x: Tensor, y: Tensor, w: Tensor | None = None) -> Tensor:

@@ -4,8 +4,8 @@ A centre carries a code of m = ceil(log2 k) signs, and a point takes over the co
 that differ have :math:`\langle c_i, c_j \rangle \le m - 2 < m = \langle c_j, c_j \rangle`, so a centre's hard-max over
 points finds those of its own code alone. The matrices are those of [Clarkson 2025, (8)] on a narrower stream.
 
-What differs from unit vectors: a centre that no point is nearest to has no row of equal scores. It looks for the code
-nearest to its own, and moves to the mean of those points. A point tied between centres carries the mean of their codes.
+What differs from unit vectors: a centre that no point is nearest to has no row of equal scores. It finds the points
+whose code is nearest to its own, and moves to their mean. A point tied between centres carries the mean of their codes.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class LeanKMeansTransformer(KMeansTransformer):
         d, k = self.stream["point"].stop - self.stream["point"].start, len(self.codes)
         if x.shape[-1] != d or c.shape[-2:] != (k, d):
             raise ValueError(f"this transformer takes points (n, {d}) and centers ({k}, {d}), got {x.shape}, {c.shape}")
-        return x, c, None if weights is None else checks.masses("weights", weights, x)
+        return x, c, None if weights is None else checks.weights("weights", weights, x)
 
 
 def lean_kmeans_transformer(d: int, k: int, *, n_layers: int = 10) -> LeanKMeansTransformer:
@@ -71,13 +71,12 @@ def lean_kmeans_transformer(d: int, k: int, *, n_layers: int = 10) -> LeanKMeans
     tensor([0.5000, 8.5000], dtype=torch.float64)
     """
     for name, value in (("d", d), ("k", k), ("n_layers", n_layers)):
-        if value < 1 or int(value) != value:
-            raise ValueError(f"{name} must be a positive whole number, got {value}")
+        checks.whole(name, value)
     stream, row = Stream(point=d, assignment=codes(k).shape[-1]), rows.lloyd()
     build = _Builder(stream, row, None, False)
     return LeanKMeansTransformer(stream, k, row, [build.layer() for _ in range(n_layers)]).double()
 
 
 def matrix_entries(net: nn.Module) -> int:
-    """How many entries the matrices of a circuit's attentions have: its parameters, were they learned."""
+    """The number of entries of a circuit's attention matrices: its parameters, were they learned."""
     return sum(tensor.numel() for name, tensor in net.state_dict().items() if name.startswith("layers."))

@@ -1,4 +1,4 @@
-"""How a cluster's row of scores becomes weights of its points: the decoder normalisers Clarkson adds."""
+"""The decoder normalisers that Clarkson adds: from a cluster's row of scores to weights of its points."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def kept_percentage(squared_distances: Tensor, gamma: float, weights: Tensor | N
     75.0
     """
     r = checks.points("squared_distances", torch.as_tensor(squared_distances)[None])[0]
-    w = torch.ones_like(r) if weights is None else checks.masses("weights", weights, r[:, None])
+    w = torch.ones_like(r) if weights is None else checks.weights("weights", weights, r[:, None])
     ordered, order = r.sort()
     w = w[order]
     below = w.cumsum(0) * ordered - (w * ordered).cumsum(0)  # sum_i w_i (r_m - r_i)_+ at r_m

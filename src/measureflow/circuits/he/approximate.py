@@ -60,7 +60,7 @@ def approximate(
     .. math:: \sup_x |f(x) - g(x)| \lesssim C(f)^d \sqrt{\tfrac{d}{M} \log\tfrac{M R}{d}} \qquad
         \text{[He 2025, Lemma A.1]}
 
-    is what the lemma promises for some weights; `SigmoidSum.error` is what these weights give. The inner weights are
+    is the lemma's bound for some weights; `SigmoidSum.error` is the error of these weights. The inner weights are
     :math:`v_i = s_i (u_i, -t_i)/R` with u_i uniform on the sphere, t_i uniform in [-R, R] and the slope s_i
     log-uniform in ``steepness``. With ``even`` they come in pairs (u, t), (-u, t) that share one outer weight, so
     that g(-x) = g(x). ``function`` maps (n, dimension) to (n,). ``error`` asks for a sup error: a ValueError says
@@ -107,7 +107,7 @@ def _draw_inner(n: int, d: int, radius: float, steepness: tuple[float, float], g
 
 
 def _shell(n: int, d: int, radius: float, inner_radius: float, generator: torch.Generator) -> Tensor:
-    """Points of uniform direction and uniform distance from the origin: every distance counts alike."""
+    """Points of uniform direction and uniform distance from the origin, so that every distance counts alike."""
     u = torch.randn(n, d, generator=generator, dtype=torch.float64)
     r = inner_radius + (radius - inner_radius) * torch.rand(n, 1, generator=generator, dtype=torch.float64)
     return r * u / u.norm(dim=-1, keepdim=True)

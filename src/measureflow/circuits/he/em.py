@@ -10,7 +10,7 @@ M step 3, 2 layers     the norm of each copy, by `approximate`; then forget copi
 M step 4, 1 layer      soft-max of minus beta times the norms: the new labels
 =====================  =====================================================================================
 
-Where the print slips, and what is built instead, is listed in docs/corrections.md and run by tests/exact/test_em.py.
+docs/corrections.md lists the misprints of the paper and what is built instead; tests/exact/test_em.py runs it.
 """
 
 from __future__ import annotations

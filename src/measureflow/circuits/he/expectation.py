@@ -14,7 +14,7 @@ from measureflow.circuits.he.stream import Design
 Layer = tuple[AttentionLayer, list]  # attention, and the pieces of the fully connected layer that follows
 
 
-def centred(design: Design) -> Heads:
+def centered(design: Design) -> Heads:
     """The head that takes the grand mean from every point; the print, without it, is right for centred data only."""
     s = design.slots
     return Heads.uniform(s.take("x"), -s.put("x"))
@@ -29,7 +29,7 @@ def expectation(design: Design) -> list[Layer]:
     s, k = design.slots, design.k
     mean = Heads.one(design.logit * s.take("p1"), s.take("p2", slice(k)), s.take("x"), s.put("new"))
     grand = Heads.uniform(s.take("x"), -s.put("new"))
-    return [(AttentionLayer(mean, grand, centred(design)), [replace(design, "mu", "new")])]
+    return [(AttentionLayer(mean, grand, centered(design)), [replace(design, "mu", "new")])]
 
 
 def expectation_plus(design: Design, inverse: SigmoidSum) -> list[Layer]:
@@ -44,7 +44,7 @@ def expectation_plus(design: Design, inverse: SigmoidSum) -> list[Layer]:
 
 
 def replace(design: Design, name: str, by: str) -> tuple[Tensor, Tensor]:
-    """The piece that moves slot ``by`` into slot ``name``, whose old content goes."""
+    """The piece that replaces the content of slot ``name`` by that of slot ``by``."""
     s = design.slots
     old, new = s.take(name), s.take(by)
     return linear(torch.cat([old, new]), torch.cat([-s.put(name), s.put(name) - s.put(by)], -1))
@@ -53,7 +53,7 @@ def replace(design: Design, name: str, by: str) -> tuple[Tensor, Tensor]:
 def _count(design: Design) -> Layer:
     """Layer 1: the mean of the labels is the share of each cluster, at every token (printed: 1/D for 1/N)."""
     s = design.slots
-    return AttentionLayer(Heads.uniform(s.take("p1"), s.put("share")), centred(design)), []
+    return AttentionLayer(Heads.uniform(s.take("p1"), s.put("share")), centered(design)), []
 
 
 def _own(design: Design) -> Layer:
@@ -99,7 +99,7 @@ def _scale(design: Design) -> Layer:
 def _sum(design: Design) -> Layer:
     r"""Layer 5, un-normalised: :math:`\sum_i \frac1N X_i\, (p'_i \cdot p_{2,j})` is the mean of cluster j, at token j.
 
-    The old centres go by a second head :math:`-\sum_i \mu_i\, (p_{2,i} \cdot p_{2,j})` (printed: Q and K read the
+    A second head removes the old centres, :math:`-\sum_i \mu_i\, (p_{2,i} \cdot p_{2,j})` (printed: Q and K read the
     centres themselves, which gives a cubic of them).
     """
     s, k = design.slots, design.k

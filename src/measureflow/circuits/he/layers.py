@@ -79,8 +79,8 @@ def joined(groups: Sequence[Heads]) -> Heads:
 class AttentionLayer(Field):
     r"""The velocity :math:`\sum_m \sum_i V_m h_i\, f(Q_m h_i \cdot K_m h_j)`; a step of one is Definition 2.1 or 2.2.
 
-    f is the soft-max over i, or with ``Identity()`` nothing (un-normalised). Without heads nothing moves. Plain tokens
-    have a mass of one each, because the sums of the paper run over tokens.
+    f is the soft-max over i, or with ``Identity()`` the identity (un-normalised). Without heads nothing moves. Plain
+    tokens have a mass of one each, because the sums of the paper run over tokens.
     """
 
     def __init__(self, *groups: Heads, normaliser: Normaliser | None = None):
@@ -104,7 +104,7 @@ class AttentionLayer(Field):
         """Whether this is Definition 2.1, not 2.2."""
         return self.field is None or not isinstance(self.field.heads.normaliser, Identity)
 
-    def masses(self, mu: Empirical) -> Tensor | None:
+    def key_weights(self, mu: Empirical) -> Tensor | None:
         return None if mu.uniform else mu.weights[..., None, :]
 
     def attend(self, x: Tensor, y: Tensor, w: Tensor | None, u: Tensor | None = None) -> Tensor:

@@ -43,7 +43,7 @@ def _subtract(design: Design, j: int) -> Layer:
 
 
 def _measure(design: Design, distance: SigmoidSum) -> Layer:
-    """Step 3: the softened norm of each copy by M heads; the copies go."""
+    """Step 3: the softened norm of each copy by M heads; the copies are removed."""
     s, d, groups, pieces = design.slots, distance.inner.shape[-1] - 1, [], []
     for j in range(design.k):
         norm = s.put("norm", slice(j, j + 1))
@@ -53,7 +53,7 @@ def _measure(design: Design, distance: SigmoidSum) -> Layer:
 
 
 def _forget(design: Design) -> Layer:
-    """Step 3, second layer: the old labels go."""
+    """Step 3, second layer: the old labels are removed."""
     s = design.slots
     return AttentionLayer(), [linear(s.take("p1"), -s.put("p1"))]
 
@@ -61,9 +61,9 @@ def _forget(design: Design) -> Layer:
 def _choose(design: Design, ceiling: float) -> Layer:
     r"""Step 4: :math:`p_1 = \mathrm{softmax}_{j \le k}(-\beta\, |X - \mu_j|)`, read off the codes of tokens 1..k.
 
-    The print forgets two things. The least distance must win, hence the minus. And the soft-max runs over all N
-    tokens, of which those after k have no code and the logit zero: a shift by :math:`\beta` times the greatest
-    distance ``ceiling``, plus C log N, lifts the k logits above them.
+    The paper omits two things. The least distance must have the largest logit, hence the minus. And the soft-max runs
+    over all N tokens, of which those after k have no code and the logit zero: a shift by :math:`\beta` times the
+    greatest distance ``ceiling``, plus C log N, lifts the k logits above them.
     """
     s, k = design.slots, design.k
     lift = (design.beta * ceiling + 2 * design.logit) * torch.ones(k, 1, dtype=torch.float64) @ s.take("one")

@@ -44,8 +44,7 @@ class Design:
 
     def __post_init__(self):
         for name in ("k", "d", "N", "n_iterations"):
-            if getattr(self, name) < 1 or int(getattr(self, name)) != getattr(self, name):
-                raise ValueError(f"{name} must be a positive whole number, got {getattr(self, name)}")
+            checks.whole(name, getattr(self, name))
         if self.k > self.N:
             raise ValueError(f"k={self.k} clusters need at least as many points, got N={self.N}")
         if self.k >= self.d:

@@ -1,4 +1,4 @@
-"""Distances between measures: exact and entropic transport, closed forms for Gaussians, transport slice by slice."""
+"""Distances between measures: exact and entropic transport, closed forms for Gaussians, conditional transport."""
 
 from measureflow.measures.transport.bures import bures_wasserstein2, entropic_bures
 from measureflow.measures.transport.conditional import conditional_wasserstein2

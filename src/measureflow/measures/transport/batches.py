@@ -1,4 +1,4 @@
-"""Many exact transport problems at once: masses as integers, costs, certificates, a share for each thread."""
+"""Batches of exact transport problems: integer masses, costs, certificates, a share of the work for each thread."""
 
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
@@ -15,20 +15,20 @@ SMALL = 1 << 16  # cost entries below which a second thread takes longer to star
 
 
 class Solutions(NamedTuple):
-    """Costs and gaps (B,), potentials (B, n), (B, k), and plans: ``entries`` (B,) cells i k + j and their masses."""
+    """Costs and gaps (B,), potentials (B, n), (B, k), plans: ``entries`` (B,) cells i k + j and their amounts."""
 
     cost: np.ndarray
     gap: np.ndarray
     f: np.ndarray
     g: np.ndarray
     cells: np.ndarray
-    masses: np.ndarray
+    amounts: np.ndarray
     entries: np.ndarray
 
 
 @inlined
 def _rounding(x, y):
-    """The rounding of the largest cost, bounded by the box around all points: what differs by less is a tie."""
+    """The rounding error of the largest cost, bounded by the box around all points; costs that differ by less tie."""
     square = 0.0
     for t in range(x.shape[0]):
         low = high = y[t, 0]
@@ -42,7 +42,7 @@ def _rounding(x, y):
 
 @inlined
 def _feasible(cost, b, f, g, home):
-    """Duals with f_i + g_j <= c_ij from g alone; an atom that wants nothing gets the highest there is room for."""
+    """Duals with f_i + g_j <= c_ij from g alone; an atom of mass zero gets the highest feasible value."""
     cheapest(cost, g, f, home)
     for j in range(g.size):
         if b[j] == 0:
@@ -52,15 +52,15 @@ def _feasible(cost, b, f, g, home):
 
 
 @inlined
-def _mean(values, masses):
+def _mean(values, weights):
     mean = 0.0
     for i in range(values.size):
-        mean += values[i] * masses[i]
+        mean += values[i] * weights[i]
     return mean
 
 
 @inlined
-def _centre(f, g, w, v):
+def _center(f, g, w, v):
     """Shift the duals, which leaves their sums alone, until both have the same mean; return that of the sums."""
     on_points, on_atoms = _mean(f, w), _mean(g, v)
     shift = (on_points - on_atoms) / 2
@@ -72,7 +72,7 @@ def _centre(f, g, w, v):
 
 
 @inlined
-def _write_plan(ship, total, cells, masses):
+def _write_plan(ship, total, cells, amounts):
     """Write the plan's entries as far as they fit, then zeros; return its cost and their number."""
     k, cost, m = ship.size.size, 0.0, 0
     for j in range(k):
@@ -81,39 +81,39 @@ def _write_plan(ship, total, cells, masses):
             mass = ship.held[j, p] / total
             cost += mass * ship.cost[j, i]
             if m < cells.size:
-                cells[m], masses[m] = i * k + j, mass
+                cells[m], amounts[m] = i * k + j, mass
             m += 1
     for p in range(m, cells.size):
-        cells[p], masses[p] = 0, 0.0
+        cells[p], amounts[p] = 0, 0.0
     return cost, m
 
 
 @njit(cache=True, nogil=True)
 def _share(first, step, x, y, w, v, a, b, total, out):
     """Problems first, first + step, ... of the batch: x (B, d, n), y (B, d, k), masses also as units a, b."""
-    n, k = x.shape[2], y.shape[2]  # the room is used again for each problem: fresh pages would cost more than the work
+    n, k = x.shape[2], y.shape[2]  # buffers serve all problems: fresh memory would cost more than the work
     levels = make_level(n, k, 16), make_level(n, k, 4), make_level(n, k, 1)
     ship, home = levels[-1].ship, levels[-1].choices.home
     for p in range(first, x.shape[0], step):
         f, g = out.f[p], out.g[p]
         squared_distances(x[p], y[p], ship.cost)
         solve(levels, a[p], b[p], g, _rounding(x[p], y[p]))
-        out.cost[p], out.entries[p] = _write_plan(ship, total, out.cells[p], out.masses[p])
+        out.cost[p], out.entries[p] = _write_plan(ship, total, out.cells[p], out.amounts[p])
         _feasible(ship.cost, b[p], f, g, home)
-        out.gap[p] = out.cost[p] - _centre(f, g, w[p], v[p])
+        out.gap[p] = out.cost[p] - _center(f, g, w[p], v[p])
 
 
-def in_units(masses: np.ndarray, total: int) -> np.ndarray:
-    """Probabilities (B, n) as integers that sum to ``total``; the heaviest takes what rounding leaves over.
+def in_units(weights: np.ndarray, total: int) -> np.ndarray:
+    """Probabilities (B, n) as integers that sum to ``total``; the largest takes the units that rounding leaves over.
 
     >>> in_units(np.array([[0.3, 0.7, 0.0], [1 / 3, 1 / 3, 1 / 3]]), 10)
     array([[3, 7, 0],
            [4, 3, 3]])
     """
-    if masses.strides[0] == 0 and len(masses) > 1:  # one row, shown many times
-        return np.broadcast_to(in_units(masses[:1], total), masses.shape).copy()
-    units = np.rint(masses * total).astype(np.int64)
-    units[np.arange(len(units)), masses.argmax(-1)] += total - units.sum(-1)
+    if weights.strides[0] == 0 and len(weights) > 1:  # one row, broadcast
+        return np.broadcast_to(in_units(weights[:1], total), weights.shape).copy()
+    units = np.rint(weights * total).astype(np.int64)
+    units[np.arange(len(units)), weights.argmax(-1)] += total - units.sum(-1)
     return units
 
 
@@ -127,7 +127,7 @@ def solve_batch(x, y, w, v, capacity: int, threads: int) -> Solutions:
     duals, plans = (np.empty((B, n)), np.empty((B, k))), (np.empty((B, capacity), np.int64), np.empty((B, capacity)))
     out = Solutions(np.empty(B), np.empty(B), *duals, *plans, np.zeros(B, np.int64))
     columns = x.swapaxes(1, 2).copy(), y.swapaxes(1, 2).copy()
-    w, v = np.ascontiguousarray(w), np.ascontiguousarray(v)  # another layout would be compiled anew
+    w, v = np.ascontiguousarray(w), np.ascontiguousarray(v)  # another memory layout would be compiled again
     problem = (*columns, w, v, in_units(w, total), in_units(v, total), total, out)
     threads = min(threads, B) if B * n * k > SMALL else 1
     if threads == 1:

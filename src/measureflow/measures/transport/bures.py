@@ -51,7 +51,7 @@ def _value(mu: Gaussian, nu: Gaussian, epsilon: float) -> Tensor:
 
 
 class _Gain(torch.autograd.Function):
-    """What coupling saves over independence: 2 sum(r - e - e log((r + e) / 2e)), a sum over eigenvalues m of S T.
+    """What the best coupling saves over independence: 2 sum(r - e - e log((r + e) / 2e)) over eigenvalues m of S T.
 
     Its slope in m is 1 / (r + e), so that in S it is T^1/2 h(T^1/2 S T^1/2) T^1/2 with h = 1 / (r + e). Differentiating
     the eigenvectors instead would divide by differences of eigenvalues, zero at S = I.

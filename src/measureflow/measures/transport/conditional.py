@@ -1,4 +1,4 @@
-"""Transport that never leaves its slice of time, for masked attention."""
+"""Optimal transport within each position, for masked attention."""
 
 from __future__ import annotations
 

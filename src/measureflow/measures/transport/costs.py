@@ -5,13 +5,13 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-BLOCK = 256  # sources whose two cheapest atoms are sought together: what is kept of them stays in the cache
+BLOCK = 256  # sources searched together, so that their two cheapest atoms stay in the cache
 
 
 # Inlined by LLVM: a call that passes arrays costs more than the few instructions it would run. No NaN ever occurs,
 # and saying so lets the plain loops use vector instructions; a sum does where its order is free ("reassoc").
 def inlined_with(*freedoms: str):
-    """The decorator of inlined functions, with some freedom more for the compiler."""
+    """The decorator of inlined functions; ``freedoms`` are further fast-math flags for the compiler."""
     return njit(cache=True, nogil=True, forceinline=True, fastmath={"nnan", "nsz", *freedoms}, error_model="numpy")
 
 

@@ -14,13 +14,13 @@ from measureflow.measures.transport.costs import inlined, inlined_with, two_chea
 
 WIDTH = 0.3  # h, in mean differences of the two cheapest: enough sources to count, and no other border among them
 REACH = 6.0  # widths that a dual may move at most
-RIDGE = 0.1  # of the mean diagonal: the Laplacian has no say on a common shift, little on an atom of few sources
+RIDGE = 0.1  # of the mean diagonal: the Laplacian is blind to a common shift, and nearly so to an atom of few sources
 
 summed = inlined_with("reassoc")
 
 
 class Newton(NamedTuple):
-    """Room for a step: the Laplacian (k, k), the step (k,), the duals before it, and mass held minus mass wanted."""
+    """Buffers of a step: the Laplacian (k, k), the step (k,), the duals before it, and mass held minus mass wanted."""
 
     laplacian: np.ndarray
     step: np.ndarray
@@ -31,7 +31,7 @@ class Newton(NamedTuple):
 
 @inlined
 def improve(cost, a, b, g, choices, newton):
-    """One of Newton's steps from the duals g, unless it makes the excess larger; the choices are then those at g."""
+    """One Newton step from the duals g, undone if it makes the excess larger; the choices are those at the final g."""
     two_cheapest(cost, g, choices)
     width = WIDTH * _mean_gap(choices.price, choices.second)
     excess = _too_much(a, b, choices.home, newton.excess)
@@ -49,7 +49,7 @@ def improve(cost, a, b, g, choices, newton):
 
 @inlined
 def _too_much(a, b, home, excess):
-    """The mass at home at each atom minus what it wants, and the sum of what is too much."""
+    """The mass whose home is each atom minus the atom's own mass, and the sum of the positive differences."""
     for j in range(b.size):
         excess[j] = -b[j]
     for i in range(a.size):
@@ -71,7 +71,7 @@ def _mean_gap(price, second):
 
 @inlined
 def _step(a, g, choices, newton, width):
-    """Move g by the solution u of Laplacian u = -excess, not too far for what is known to hold."""
+    """Move g by the solution u of Laplacian u = -excess, by no more than REACH widths."""
     L, u, k = newton.laplacian, newton.step, g.size
     for j in range(k):
         u[j] = -newton.excess[j]
@@ -96,7 +96,7 @@ def _step(a, g, choices, newton, width):
 
 @inlined
 def _largest(u):
-    """The largest size of an entry."""
+    """The largest absolute value of an entry."""
     largest = 0.0
     for j in range(u.size):
         largest = max(largest, abs(u[j]))

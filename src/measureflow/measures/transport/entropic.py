@@ -1,4 +1,4 @@
-"""Entropic transport between clouds, in the log domain, with its convergence told."""
+"""Entropic transport between clouds, in the log domain, with a report of its convergence."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class EntropicTransport:
 def sinkhorn(
     points, atoms, *, epsilon: float, weights=None, atom_weights=None, tol: float = 1e-9, max_iter: int = 10_000
 ) -> EntropicTransport:
-    r"""Entropic transport for the squared distance, by Sinkhorn's iterations helped by Newton's.
+    r"""Entropic transport for the squared distance, by Sinkhorn's iterations and Newton steps.
 
     .. math:: \min_{P \in \Pi(w, v)} \sum_{ij} P_{ij} |x_i - y_j|^2 + \varepsilon\, \mathrm{KL}(P \,\|\, w \otimes v)
 
@@ -77,7 +77,7 @@ def sinkhorn(
 
 
 def _start(x: Tensor, y: Tensor, w: Tensor, v: Tensor) -> Tensor:
-    """The potential without entropy, to which the entropic one tends, where it is quickly had; else zero."""
+    """The potential without entropy, to which the entropic one tends, where it is cheap to find; else zero."""
     if min(x.shape[-2], y.shape[-2]) > FEW:
         return torch.zeros_like(v)
     return wasserstein2(x, y, weights=w, atom_weights=v).potentials[1]

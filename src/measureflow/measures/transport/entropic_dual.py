@@ -1,4 +1,4 @@
-"""The dual of entropic transport: Sinkhorn's iterations, helped by Newton's."""
+"""The dual of entropic transport: Sinkhorn's iterations and Newton steps."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ class EntropicDual:
         self.log_w, self.log_v = _log(w), _log(v)
 
     def rows(self, g: Tensor) -> Tensor:
-        """The f that answers g: every row gives away its mass."""
+        """The best f for this g: every row sums to its mass."""
         return -torch.logsumexp(self.logits + (g + self.log_v)[..., None, :], -1)
 
     def columns(self, f: Tensor) -> Tensor:
-        """The g that answers f: every column gets its mass."""
+        """The best g for this f: every column sums to its mass."""
         return -torch.logsumexp(self.logits + (f + self.log_w)[..., None], -2)
 
     def lack(self, g: Tensor, answer: Tensor) -> Tensor:
-        """The mass each column still wants, (*b, k): the slope of the dual in g when f answers it."""
+        """The mass that each column lacks, (*b, k): the slope of the dual in g at the best f."""
         return torch.where(self.v > 0, self.v * -torch.expm1(g - answer), 0.0)
 
     def newton(self, f: Tensor, g: Tensor, lack: Tensor) -> Tensor:
@@ -36,13 +36,15 @@ class EntropicDual:
         share = (self.logits + f[..., None] + (g + self.log_v)[..., None, :]).exp()  # rows sum to one
         mass = (self.w[..., None] * share).sum(-2)
         curvature = torch.diag_embed(mass + (self.v == 0)) - share.mT @ (self.w[..., None] * share)
-        gauge = self.v[..., None] * self.v[..., None, :]  # the direction of all ones is flat: close it
+        gauge = self.v[..., None] * self.v[..., None, :]  # the dual is flat along the ones: make this regular
         return g + torch.linalg.solve_ex(curvature + gauge, lack[..., None])[0].squeeze(-1)
 
     def ascend(self, g: Tensor, tol: float, max_iter: int) -> tuple[Tensor, int, float]:
-        """A g whose columns lack less than ``tol`` in all, the steps this took, and what they lack still.
+        """A g whose columns lack less than ``tol`` in total, the number of steps taken, and what the columns still
+        lack.
 
-        Sinkhorn's step always works; Newton's, tried every fifth time and taken where it halves the error, ends fast.
+        Sinkhorn's step always works. Newton's is tried every fifth time and taken where it halves the error: it ends
+        fast.
         """
         step, f = 0, self.rows(g)
         answer = self.columns(f)

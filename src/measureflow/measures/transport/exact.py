@@ -25,14 +25,14 @@ class Transport:
     cost: Tensor
     potentials: tuple[Tensor, Tensor]
     gap: Tensor
-    cells: Tensor  # (*b, m): where the plan is not zero, i k + j; places to spare hold mass zero
-    masses: Tensor  # (*b, m): its values there, in float64
+    cells: Tensor  # (*b, m): where the plan is not zero, i k + j; unused places hold zero
+    amounts: Tensor  # (*b, m): its values there, in float64
 
     def plan(self) -> Tensor:
         r"""The optimal plan, dense (\*b, n, k): rows sum to the weights, columns to the atoms' weights."""
         f, g = self.potentials
         n, k = f.shape[-1], g.shape[-1]
-        flat = self.masses.new_zeros(*f.shape[:-1], n * k).scatter_add_(-1, self.cells, self.masses)
+        flat = self.amounts.new_zeros(*f.shape[:-1], n * k).scatter_add_(-1, self.cells, self.amounts)
         return flat.unflatten(-1, (n, k)).to(f.dtype)
 
     def assignment(self) -> Tensor:
@@ -56,8 +56,8 @@ def wasserstein2(points, atoms, *, weights=None, atom_weights=None) -> Transport
     (tensor(0.6667), tensor([0, 0, 1]))
     """
     x, y, w, v = pair(points, atoms, weights, atom_weights)
-    cost, f, g, gap, cells, masses = _Exact.apply(x, y, w, v)
-    return Transport(cost, (f, g), gap, cells, masses)
+    cost, f, g, gap, cells, amounts = _Exact.apply(x, y, w, v)
+    return Transport(cost, (f, g), gap, cells, amounts)
 
 
 class _Exact(torch.autograd.Function):
@@ -66,30 +66,30 @@ class _Exact(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x, y, w, v):
         batch = x.shape[:-2]
-        value, gap, f, g, cells, masses = (out.reshape((*batch, *out.shape[1:])) for out in _solve(x, y, w, v))
-        ctx.save_for_backward(x, y, f, g, cells, masses)
+        value, gap, f, g, cells, amounts = (out.reshape((*batch, *out.shape[1:])) for out in _solve(x, y, w, v))
+        ctx.save_for_backward(x, y, f, g, cells, amounts)
         cost, f, g, gap = (t.to(x.dtype) for t in (value, f, g, gap))
-        ctx.mark_non_differentiable(f, g, gap, cells, masses)
-        return cost, f, g, gap, cells, masses
+        ctx.mark_non_differentiable(f, g, gap, cells, amounts)
+        return cost, f, g, gap, cells, amounts
 
     @staticmethod
     @once_differentiable
     def backward(ctx, slope, *_):  # pyright: ignore[reportIncompatibleMethodOverride]
-        x, y, f, g, cells, masses = ctx.saved_tensors
+        x, y, f, g, cells, amounts = ctx.saved_tensors
         k, d = y.shape[-2:]
         i, j = ((c[..., None].expand(*c.shape, d)) for c in (cells // k, cells % k))
-        pull = 2 * slope[..., None, None] * masses.to(x)[..., None] * (x.gather(-2, i) - y.gather(-2, j))
+        pull = 2 * slope[..., None, None] * amounts.to(x)[..., None] * (x.gather(-2, i) - y.gather(-2, j))
         on_x = torch.zeros_like(x).scatter_add_(-2, i, pull)
         on_y = torch.zeros_like(y).scatter_add_(-2, j, -pull)
         return on_x, on_y, slope[..., None] * f, slope[..., None] * g
 
 
 def _solve(x: Tensor, y: Tensor, w: Tensor, v: Tensor) -> list[Tensor]:
-    """Cost, gap, potentials, cells and masses of every problem (B, ...), with the smaller side as atoms."""
+    """Cost, gap, potentials, cells and amounts of every problem (B, ...), with the smaller side as atoms."""
     n, k = x.shape[-2], y.shape[-2]
     if n < k:
-        cost, gap, g, f, cells, masses = _solve(y, x, v, w)
-        return [cost, gap, f, g, cells % n * k + cells // n, masses]
+        cost, gap, g, f, cells, amounts = _solve(y, x, v, w)
+        return [cost, gap, f, g, cells % n * k + cells // n, amounts]
     flat = [t.detach().to("cpu", torch.float64).reshape(-1, *t.shape[x.ndim - 2 :]) for t in (x, y, w, v)]
     xs, ys, ws, vs = (t.numpy() for t in flat)
     *solution, count = solve_batch(xs, ys, ws, vs, n + 2 * k, torch.get_num_threads())

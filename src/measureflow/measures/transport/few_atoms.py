@@ -1,11 +1,11 @@
 """Exact transport of many sources to few atoms: shortest augmenting paths on the graph of the atoms.
 
-Every source starts at the atom its dual prefers; what an atom holds too much then moves along shortest paths to
-atoms that hold too little. The edge from atom j to atom l costs the least ``c_il - c_ij`` over the sources i now
-at j, so a path is searched among k nodes, not n + k. Masses are integers: they are conserved exactly, and every
-path moves at least one unit of the excess, so the search ends. A move is charged the rounding error of a cost on
-top: of equally short paths one of fewest edges wins, which keeps their number polynomial where many costs tie
-(Edmonds and Karp), and the plan is optimal to that rounding error.
+Every source starts at its cheapest atom under the duals; excess mass then moves along shortest paths to atoms that lack
+mass. The edge from atom j to atom l costs the least ``c_il - c_ij`` over the sources i now at j, so a path is searched
+among k nodes, not n + k. Masses are integers: they are conserved exactly, and every path moves at least one unit of the
+excess, so the search ends. Each move costs the rounding error of a cost extra. So of equally short paths one with
+fewest edges is taken, which keeps their number polynomial where many costs tie (Edmonds and Karp), and the plan is
+optimal up to that rounding error.
 """
 
 from typing import NamedTuple
@@ -16,7 +16,7 @@ from measureflow.measures.transport.costs import inlined
 
 
 class Shipments(NamedTuple):
-    """Who is where: sources ``member[j, :size[j]]`` lie at atom j, in amounts ``held[j, :size[j]]``."""
+    """Which source is where: ``member[j, :size[j]]`` lie at atom j, in amounts ``held[j, :size[j]]``."""
 
     cost: np.ndarray  # (k, n)
     member: np.ndarray  # (k, n)
@@ -29,7 +29,8 @@ class Shipments(NamedTuple):
 
 
 class Search(NamedTuple):
-    """The tree of shortest paths: how far an atom is, the same while it may still change, from where, by whom."""
+    """The tree of shortest paths: each atom's distance, the same while it may still change, its parent, and who
+    moves."""
 
     far: np.ndarray
     open: np.ndarray
@@ -91,7 +92,7 @@ def _join(ship, i, j, amount):
 
 @inlined
 def _start(ship, home, a, b):
-    """Every source goes whole to its home."""
+    """Send every source whole to its home."""
     for j in range(b.size):
         ship.size[j], ship.excess[j] = 0, -b[j]
     for i in range(a.size):
@@ -108,7 +109,7 @@ def _start(ship, home, a, b):
 
 @inlined
 def _first_least(values):
-    """Where the least value stands first."""
+    """The first index of the least value."""
     best = np.inf
     for l in range(values.size):
         best = min(best, values[l])
@@ -120,7 +121,7 @@ def _first_least(values):
 
 @inlined
 def _relax(least, g, search, j, there):
-    """Shorten the ways to all atoms by those over atom j, where a move costs ``there`` - g_l on top of ``least``."""
+    """Shorten the paths to all atoms by those through atom j, where a move costs ``there`` - g_l plus ``least``."""
     here = search.far[j]
     for l in range(g.size):
         far = max(here + (least[l] + there - g[l]), here)
@@ -152,7 +153,7 @@ def _shortest_path(ship, search, g, slack, toll):
 
 @inlined
 def _straighten(ship, search, end):
-    """Let no source move twice on the path: from j to l and later from m to r is from j to r, and no dearer."""
+    """Let no source move twice on the path: moves from j to l and later from m to r become one, which costs no more."""
     r = end
     while search.parent[r] >= 0:
         l = search.parent[r]
@@ -179,7 +180,7 @@ def _augment(ship, search, end):
     ship.excess[begin] -= amount
     ship.excess[end] += amount
     l = end
-    while l != begin:  # backwards: a list is left before it is joined, so the places stay true
+    while l != begin:  # backwards: a list is left before it is joined, so places stay valid
         j, p = search.parent[l], search.mover[l]
         source = ship.member[j, p]
         _leave(ship, j, p, amount)

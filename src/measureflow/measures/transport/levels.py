@@ -16,9 +16,9 @@ STRIDES = (16, 4, 1)
 
 
 class Level(NamedTuple):
-    """Some of the sources: their integer masses (m,), and room for the work on them."""
+    """Some of the sources: their masses in integer units (m,), and buffers for them."""
 
-    masses: np.ndarray
+    units: np.ndarray
     ship: Shipments
     search: Search
     choices: Choices
@@ -27,7 +27,7 @@ class Level(NamedTuple):
 
 @inlined
 def make_level(n, k, stride):
-    """Room for every ``stride``-th of n sources, for none if these are too few to say anything about k atoms."""
+    """Buffers for every ``stride``-th of n sources; for none if these are too few for k atoms."""
     m = (n + stride - 1) // stride if stride == 1 or n >= 2 * stride * k else 0
     ship = Shipments(
         np.empty((k, m)),
@@ -48,20 +48,20 @@ def make_level(n, k, stride):
 @inlined
 def _sample(level, cost, a, stride, total):
     """Costs and masses of every ``stride``-th source, grown to the total; whether there is any mass to grow."""
-    masses, sampled, most = level.masses, 0, 0
-    for i in range(masses.size):
-        masses[i] = a[i * stride]
-        sampled += masses[i]
-        most = i if masses[i] > masses[most] else most
+    units, sampled, most = level.units, 0, 0
+    for i in range(units.size):
+        units[i] = a[i * stride]
+        sampled += units[i]
+        most = i if units[i] > units[most] else most
     if sampled == 0:
         return False
     left = total
-    for i in range(masses.size):
-        masses[i] = int(masses[i] * (total / sampled))
-        left -= masses[i]
-    masses[most] += left  # units lost to rounding: without them excess and lack would not match
+    for i in range(units.size):
+        units[i] = int(units[i] * (total / sampled))
+        left -= units[i]
+    units[most] += left  # units lost to rounding: without them excess and lack would not match
     for j in range(len(cost)):
-        for i in range(masses.size):
+        for i in range(units.size):
             level.ship.cost[j, i] = cost[j, i * stride]
     return True
 
@@ -70,7 +70,7 @@ def _sample(level, cost, a, stride, total):
 def solve(levels, a, b, g, toll):
     """Optimal shipments on the last level, whose costs are given, and potentials g (k,), for masses a (n,) and b (k,).
 
-    An atom that wants nothing gets the potential -inf, at which nothing is sent to it.
+    An atom of mass zero gets the potential -inf, so that nothing is sent to it.
     """
     total = b.sum()
     cost = levels[-1].ship.cost
@@ -80,9 +80,9 @@ def solve(levels, a, b, g, toll):
         level, stride = levels[r], STRIDES[r]
         if stride == 1:
             for i in range(a.size):
-                level.masses[i] = a[i]
-        elif level.masses.size == 0 or not _sample(level, cost, a, stride, total):
+                level.units[i] = a[i]
+        elif level.units.size == 0 or not _sample(level, cost, a, stride, total):
             continue
-        improve(level.ship.cost, level.masses, b, g, level.choices, level.newton)
+        improve(level.ship.cost, level.units, b, g, level.choices, level.newton)
         slack = 0 if stride == 1 else total * stride // a.size
-        repair(level.ship, level.search, level.choices.home, level.masses, b, g, slack, toll)
+        repair(level.ship, level.search, level.choices.home, level.units, b, g, slack, toll)

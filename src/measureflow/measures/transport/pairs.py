@@ -1,4 +1,4 @@
-"""Two clouds on their way to a distance: checked, in one batch, dtype and device, with probabilities."""
+"""The arguments of a distance: two clouds, checked, in one batch, dtype and device, with probabilities."""
 
 from __future__ import annotations
 
@@ -38,17 +38,17 @@ def _cloud(name: str, cloud, weight_name: str, weights) -> tuple[Tensor, Tensor]
         cloud, weights = cloud.points, None if cloud.uniform else cloud.weights
     x = checks.as_floats(name, cloud)
     if x.ndim < 2 or not x.numel() or not _largest(x.detach()) <= LARGEST:
-        x = checks.points(name, x)  # says what is wrong, if anything but size: one fast look clears the good ones
+        x = checks.points(name, x)  # names the fault, if it is not size; good input takes only the fast test above
         if (x.abs() > LARGEST).any():
             raise ValueError(f"{name} must not exceed {LARGEST:g} in size: squared distances would overflow")
     like = x.new_empty((), dtype=torch.float64).expand(x.shape)
     if weights is None:
         return x, like.new_tensor(1 / x.shape[-2]).expand(x.shape[:-1])
-    mass = checks.masses(weight_name, weights, like)
+    mass = checks.weights(weight_name, weights, like)
     return x, mass / mass.sum(-1, keepdim=True)
 
 
 def _largest(x: Tensor) -> float:
-    """The largest size of an entry, NaN if there is one: `torch.aminmax` takes a tenth of the time of a norm."""
+    """The largest absolute value, NaN if there is one: `torch.aminmax` takes a tenth of the time of a norm."""
     low, high = torch.aminmax(x)
     return torch.maximum(-low, high).item()

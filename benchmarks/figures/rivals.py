@@ -2,8 +2,8 @@
 
 import re
 
-from page_cells import table
-from page_scoreboard import benchmarks, processors
+from figures.cells import table
+from figures.scoreboard import benchmarks, processors
 
 AGAINST = "tables, against "  # how bench_tables.py begins the name of a row that compares means
 PEERS = {  # of the benchmark, as a reader knows them, and what each needs to be told
@@ -46,12 +46,12 @@ def losses(rows: list[dict]) -> str:
     """Tables on which the best of all peers, chosen by the true labels, is clearly better than ours."""
     single = [row for row in rows if "; best peer " in row["note"]]
     lost = [row for row in single if row["peer_s"] > row["ours_s"] + CLEAR]
-    told = f"Means over {len(single)} labelled tables and clouds of the benchmark. "
+    means_of = f"Means over {len(single)} labelled tables and clouds of the benchmark. "
     if not lost:
-        return told + f"On none of them is any of the benchmark's peers better by more than {CLEAR:g}."
+        return means_of + f"On none of them is any of the benchmark's peers better by more than {CLEAR:g}."
     worst_first = sorted(lost, key=lambda row: row["ours_s"] - row["peer_s"])
     cases = [f"{row['name']} ({row['ours_s']:.2f}, {best(row)} {row['peer_s']:.2f})" for row in worst_first]
-    return told + f"**It loses** by more than {CLEAR:g} to the best of all peers on: {'; '.join(cases)}."
+    return means_of + f"**It loses** by more than {CLEAR:g} to the best of all peers on: {'; '.join(cases)}."
 
 
 def best(row: dict) -> str:

@@ -5,7 +5,7 @@ import math
 import tomllib
 from pathlib import Path
 
-from page_cells import MADE, ROOT, WEIGHTS, read_csv, table
+from figures.cells import MADE, ROOT, WEIGHTS, read_csv, table
 
 WORDS = {
     "flow-transformer": (

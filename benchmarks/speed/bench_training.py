@@ -13,6 +13,7 @@ from pathlib import Path
 
 import ot
 import torch
+from bench_kmeans import status
 from torch import Tensor, nn
 
 from measureflow.measures.decibels import from_decibels
@@ -21,7 +22,7 @@ from measureflow.models import FlowTransformer
 from measureflow.training import Training
 from measureflow.training.config import TrainingConfig, read_config
 
-RECIPE = Path(__file__).parents[1] / "configs" / "cpu.toml"
+RECIPE = Path(__file__).parents[2] / "configs" / "cpu.toml"
 TARGET = 2.0
 
 
@@ -184,12 +185,6 @@ def report_memory(side: str, step: int) -> None:
     before = status("VmRSS")
     take_step()
     print((status("VmHWM") - before) / 1024)
-
-
-def status(name: str) -> int:
-    """A line of /proc/self/status in kB: resident memory now (VmRSS) or at its peak (VmHWM)."""
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith(name))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""FlowMixture on labelled data of scikit-learn and our own, as it comes: no promise, every rival in the note."""
+"""FlowMixture on labelled data of scikit-learn and our own, as it comes: no target, every rival in the note."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def penguins(return_X_y: bool = True):
 
 
 def real_rows() -> list[dict]:
-    """Adjusted Rand index on labelled data as it comes; no promise."""
+    """Adjusted Rand index on labelled data as it comes; no target."""
     tables = {
         "iris": datasets.load_iris, "wine": datasets.load_wine, "breast cancer": datasets.load_breast_cancer,
         "digits": datasets.load_digits, "penguins": penguins,

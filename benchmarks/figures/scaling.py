@@ -3,7 +3,7 @@
 import json
 import tomllib
 
-from page_cells import RESULTS, ROOT, WEIGHTS, number, read_csv, table
+from figures.cells import RESULTS, ROOT, WEIGHTS, number, read_csv, table
 
 
 def training_rates() -> str:

@@ -3,7 +3,7 @@
 import csv
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "benchmarks" / "results"
 WEIGHTS = ROOT / "src" / "measureflow" / "weights"
 MADE = "<!-- made by benchmarks/pages.py: run `make scoreboard FROM=results` instead of editing -->"

@@ -1,7 +1,7 @@
 """TransformerKMeans against its peers: same first centres, same number of iterations, same threads.
 
-``python benchmarks/bench_kmeans.py`` prints the table; `rows` gives it to ``make bench``. Times are the least of a
-few runs of either side in turn, in one process: on all threads by the clock, which other work on the machine
+``python benchmarks/speed/bench_kmeans.py`` prints the table; `rows` gives it to ``make bench``. Times are the least of
+a few runs of either side in turn, in one process: on all threads by the clock, which other work on the machine
 disturbs, and on one thread by processor time, which it disturbs little. Memory is the growth of a fresh process from
 after its imports to its peak, data included.
 """

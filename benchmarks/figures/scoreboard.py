@@ -3,7 +3,7 @@
 import json
 from statistics import median
 
-from page_cells import MADE, RESULTS, ROOT, number, read_csv, table
+from figures.cells import MADE, RESULTS, ROOT, number, read_csv, table
 
 PROCESSORS = ("AMD", "Intel")  # a column each, in this order, empty where nothing was run; others follow
 
@@ -26,8 +26,8 @@ def scoreboard() -> str:
         "# Scoreboard",
         MADE,
         "Every benchmark, against a peer timed in the same run with the same threads, with a column for each make of "
-        "processor. There stands the *ratio* peer / ours, so above one we are faster or smaller, unless the note says "
-        "otherwise, and behind it ours and the peer's; a ratio in bold is below *target*, which is what is promised. A "
+        "processor. A cell has the *ratio* peer / ours, so above one we are faster or smaller, unless the note says "
+        "otherwise; in brackets are ours and the peer's. A ratio in bold is below the *target*. A "
         "dash says that the row was not run there. `make scoreboard` measures all of it again on this machine and "
         "rewrites this page; `make scoreboard FROM=results` rewrites it from the saved results.",
         "## Summary",
@@ -53,13 +53,13 @@ def scoreboard_summary() -> str:
 
 def summary_of(processor: str) -> str:
     rows = measured_rows(processor)
-    promised = [row for row in rows if row["met"] is not None]
-    met = sum(row["met"] for row in promised)
-    return f"{processor}: {len(rows)} rows, {len(promised)} with a target, {met} of those met."
+    aimed = [row for row in rows if row["met"] is not None]
+    met = sum(row["met"] for row in aimed)
+    return f"{processor}: {len(rows)} rows, {len(aimed)} with a target, {met} of those met."
 
 
 def summary_table(groups: list[str]) -> str:
-    """A row for each group: targets met of those promised, and the median ratio, on each processor."""
+    """A row for each group: targets met of all, and the median ratio, on each processor."""
     makes = [processor for processor in processors() if benchmarks(processor)]
     rows = [
         [f"[{name}](#{anchor(name)})", *(met_cell(benchmarks(make).get(name)) for make in makes)] for name in groups
@@ -75,10 +75,10 @@ def anchor(heading: str) -> str:
 def met_cell(group: dict | None) -> str:
     if group is None:
         return "–"
-    promised = [row["met"] for row in group["rows"] if row["met"] is not None]
-    met = f"{sum(promised)} of {len(promised)} targets met" if promised else "no target"
+    aimed = [row["met"] for row in group["rows"] if row["met"] is not None]
+    met = f"{sum(aimed)} of {len(aimed)} targets met" if aimed else "no target"
     ratio = median(row["ratio"] for row in group["rows"])
-    return f"{met if all(promised) else f'**{met}**'}; {count(len(group['rows']))}, median ratio {number(float(ratio))}"
+    return f"{met if all(aimed) else f'**{met}**'}; {count(len(group['rows']))}, median ratio {number(float(ratio))}"
 
 
 def count(n: int) -> str:
@@ -88,10 +88,10 @@ def count(n: int) -> str:
 def missed_targets() -> str:
     """What is below target, in one list for each processor."""
     missed = {name: [row["name"] for row in measured_rows(name) if row["met"] is False] for name in processors()}
-    told = [
+    sections = [
         f"Below target on {name}:\n\n" + "\n".join(f"- {row}" for row in rows) for name, rows in missed.items() if rows
     ]
-    return "\n\n".join(told) or "No row is below target."
+    return "\n\n".join(sections) or "No row is below target."
 
 
 def benchmark_section(name: str) -> str:
