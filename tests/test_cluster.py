@@ -139,7 +139,10 @@ def test_stability_is_measured_where_it_takes_seconds(tmp_path):
     X = np.concatenate([rng.normal(c, 0.2, (15, 2)) for c in (-2, 2)])
     pd.DataFrame(X, columns=["a", "b"]).to_csv(tmp_path / "two.csv", index=False)
     result = runner.invoke(cli.main, ["cluster", str(tmp_path / "two.csv"), "--out", str(tmp_path), "--json"])
-    assert json.loads(result.stdout)["stability"]["n_clusters"] == {"2": 1.0}
+    again = FlowMixture(n_stability=10, random_state=0).fit(X).stability_
+    said = json.loads(result.stdout)["stability"]
+    assert said["n_clusters"] == {str(K): share for K, share in again.n_clusters.items()}
+    assert said["clusters"] == again.clusters.tolist()
     assert _refits(2000, None) == _refits(300, 4) == _refits(5, None) == 0
 
 

@@ -29,6 +29,16 @@ export async function clusters(page, address, state = "") {
   await answered(page);
 }
 
+/** What the library answered last: the page is compared with it, so that no test hangs on what certain weights find. */
+export const told = (page) => page.fits.at(-1);
+
+/** The library's own answer to a table, asked for beside the page. */
+export async function library(address, content, query = "", path = "fit") {
+  const answer = await fetch(`${address}/api/${path}?${query}`, { method: "POST", body: content });
+  assert.ok(answer.ok, `${answer.status}`);
+  return answer.json();
+}
+
 export const answered = (page) => page.waitForSelector('[data-from="library"]', { timeout: 300_000 });
 export const table = (page) => page.locator(".drop strong").innerText();
 export const opened = async (page, name) => {
