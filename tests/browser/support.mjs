@@ -62,6 +62,17 @@ export function groups(n, centres = [[0, 0], [10, 0], [0, 10]]) {
 export const upload = (page, name, content) =>
   page.setInputFiles('input[type="file"]', { name, mimeType: "text/csv", buffer: Buffer.from(content) });
 
+/** The task that took most processor time on the page's own thread while `work` ran, in milliseconds: other programs on the machine hardly change it. */
+export async function longestTask(page, work) {
+  const browser = page.context().browser();
+  await browser.startTracing(page, { categories: ["toplevel", "disabled-by-default-devtools.timeline"] });
+  await work();
+  const { traceEvents } = JSON.parse((await browser.stopTracing()).toString());
+  const pages = new Set(traceEvents.filter((e) => e.name === "thread_name" && e.args.name === "CrRendererMain").map((e) => `${e.pid} ${e.tid}`));
+  const tasks = traceEvents.filter((e) => e.tdur !== undefined && pages.has(`${e.pid} ${e.tid}`));
+  return Math.max(0, ...tasks.map((e) => e.tdur / 1000));
+}
+
 /** How many times longer than on an idle machine work takes now: time that passes over time on a processor. */
 export function slowness() {
   const [began, used] = [performance.now(), process.cpuUsage()];

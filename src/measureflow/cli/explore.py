@@ -38,10 +38,11 @@ def explore(
     except ImportError as error:
         typer.echo(f"The page needs more packages ({error.name}): pip install 'measureflow[explore]'", err=True)
         raise typer.Exit(2) from None
-    from measureflow.reproduce import PAPERS, artefacts
+    from measureflow.reproduce import PAPERS, artefacts, shown
 
     try:
-        app = create_app(data, results=results, artefacts={paper: artefacts(paper) for paper in PAPERS}, warm=True)
+        shelf = {paper: artefacts(paper) for paper in PAPERS}
+        app = create_app(data, results=results, artefacts=shelf, records=shown(), warm=True)
         serve(app, port, browser=browser)
     except OSError as error:
         typer.echo(f"Cannot explore: {error}", err=True)
