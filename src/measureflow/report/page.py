@@ -20,9 +20,8 @@ from measureflow.report.pictures import (
     draw_flow,
     draw_uncertainty,
     plane,
-    share,
 )
-from measureflow.report.summary import PLAIN, Summary, brief, sentence
+from measureflow.report.summary import PLAIN, Summary, brief, percent, sentence
 
 MOST_COLUMNS = 16  # of the heat map
 
@@ -95,7 +94,7 @@ def _figure(words: str, figure: Figure) -> str:
 def _row(summary: Summary, k: int) -> str:
     traits = "<br>".join(escape(trait) for trait in summary.traits(k)) or PLAIN
     stable = summary.mixture.stability_
-    cells = [_dot(k), f"{summary.sizes[k]:,}", share(summary.shares[k])]
+    cells = [_dot(k), f"{summary.sizes[k]:,}", percent(summary.shares[k])]
     cells += [] if stable is None else [f"{stable.clusters[k]:.0%}"]
     return "<tr>" + "".join(f"<td>{cell}</td>" for cell in [*cells, traits]) + "</tr>"
 
