@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 
+from measureflow.estimators.stability import RECOVERED, SHARE
 from measureflow.flows.pictures import colour
 from measureflow.report.dial import dial_curve
 from measureflow.report.pictures import (
@@ -55,6 +56,7 @@ def page(summary: Summary, title: str) -> str:
         skipped=f" Skipped: {skipped}." if skipped else "",
         notes=notes and f" {notes}",
         noise=_noise(summary),
+        again=_again(summary),
     )
 
 
@@ -129,6 +131,17 @@ def _noise(summary: Summary) -> str:
     return f"Standard deviations within clusters: {told}.{strength}"
 
 
+def _again(summary: Summary) -> str:
+    """What it means that a cluster comes back, where that was measured."""
+    if summary.mixture.stability_ is None:
+        return ""
+    share, alike = f"{SHARE:.0%}", f"{RECOVERED:g}"
+    return (
+        f" A cluster comes back if a fit to {share} of the rows has one much like it: of all rows in either, at least "
+        f"{alike} are in both."
+    )
+
+
 PAGE = """<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
@@ -180,7 +193,8 @@ PAGE = """<!doctype html>
 <h2>Centres, column by column</h2>
 <div class="scroll">{heat}</div>
 <p class="foot">Columns used: {columns}.{skipped}{notes} {noise}
-In brackets: its centre, and how many standard deviations of all rows (sd) it lies from their mean; the colour of a cell
-says the same. Every row with its cluster is in labels.csv, every centre in centres.csv.</p>
+Numbers in brackets are the centre of the cluster and how far it lies from the mean of all rows, in standard deviations
+of all rows (sd); the colour of a cell shows the same distance.{again} labels.csv has every row with its cluster,
+centres.csv every centre.</p>
 </html>
 """
