@@ -69,7 +69,8 @@ def reproduce(paper: str, artefact: str, size: str = "small", out: str | Path = 
     ]
     record = {
         "title": module.TITLE, "size": size, "budget": module.budget(size), "seconds": _seconds(cache / "seconds"),
-        **made_by, "verdicts": [vars(verdict) for verdict in module.verdicts(tables)], "files": [file.name for file in files],
+        **made_by, "verdicts": [vars(verdict) for verdict in module.verdicts(tables)],
+        "files": [file.name for file in files],
     }  # fmt: skip
     _write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", folder / "run.json")
     return files
