@@ -13,7 +13,8 @@ from measureflow.attention import Attention, DotProduct, Field, MultiHead, Negat
 from measureflow.reproduce.castin2025.fates import METHOD, NOT_FOLLOWED, follow
 from measureflow.reproduce.verdicts import Verdict, corrected
 
-METHOD_OF_MANY = replace(METHOD, limit=1e4, max_steps=2000)
+METHOD_OF_MANY = replace(METHOD, limit=1e4)
+STEPS = {"tiny": 300, "small": 1000, "paper": 5000}  # between two kept times, of which there are twelve
 DRAWS = {"tiny": 6, "small": 60, "paper": 500}
 KINDS = {"positive": "V = GGᵀ", "Gaussian": "V Gaussian"}
 TIME = {"positive": 1e5, "Gaussian": 1e2}  # under a Gaussian V some runs circle for ever, which makes long flows dear
@@ -24,7 +25,8 @@ SEED = 35
 def budget(size: str) -> str:
     """Draws and times."""
     times = " and ".join(f"{time:g} ({KINDS[kind]})" for kind, time in TIME.items())
-    return f"{DRAWS[size]} random Q, V and starts for each attention and kind of V, until time {times}"
+    steps = f"at most {STEPS[size]} steps between two kept times"
+    return f"{DRAWS[size]} random Q, V and starts for each attention and kind of V, until time {times}, {steps}"
 
 
 def softmax(Q: Tensor, V: Tensor) -> Field:
@@ -58,11 +60,11 @@ def draw(kind: str, count: int) -> tuple[Tensor, Tensor, Tensor]:
 
 def compute(attentions: dict[str, Callable[[Tensor, Tensor], Field]], size: str) -> pd.DataFrame:
     """One row for each attention, kind of V and draw: how it ended, and the growth of its largest eigenvalue."""
-    parts = []
+    parts, method = [], replace(METHOD_OF_MANY, max_steps=STEPS[size])
     for name, attention in attentions.items():
         for kind in KINDS:
             Q, V, S0 = draw(kind, DRAWS[size])
-            found = follow(attention(Q, V), S0, 12, drawn=False, time=TIME[kind], method=METHOD_OF_MANY)
+            found = follow(attention(Q, V), S0, 12, drawn=False, time=TIME[kind], method=method)
             largest = torch.linalg.eigvalsh(found.limits)[:, -1] / torch.linalg.eigvalsh(S0)[:, -1]
             part = {"attention": name, "V": kind, "ending": found.ending, "largest": largest.numpy()}
             parts.append(pd.DataFrame(part))
