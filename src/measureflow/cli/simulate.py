@@ -74,6 +74,7 @@ def simulate(
         Outcome.FINISHED: "It did not diverge.",
         Outcome.BLEW_UP: f"Blow-up in finite time, at t = {float(path.blow_up_time):.6g}.",
         Outcome.LEFT_FOR_INFINITY: "It outgrew the limit: divergence in infinite time.",
+        Outcome.OUT_OF_STEPS: "The solver ran out of steps before the time asked for: what becomes of it is not known.",
     }
     typer.echo(ending[cast(Outcome, path.outcome)])
     typer.echo("\n".join(str(file) for file in files))
