@@ -44,9 +44,9 @@ class PairTree:
     def indices(self, p_one: float = 0.0) -> np.ndarray:
         """The expected adjusted Rand index (n,) of the cuts into 1, 2, ..., n clusters.
 
-        With probability ``p_one`` all rows are one cluster: then the cut into one cluster has an index of one, and every
-        other cut zero. Otherwise the cut into one cluster has zero, and the others have what P says given that there
-        are several clusters.
+        With probability ``p_one`` all rows are one cluster: then the cut into one cluster has an index of one, and
+        every other cut zero. Otherwise the cut into one cluster has zero, and the others have what P says given that
+        there are several clusters.
         """
         if len(self.within) < 2:
             return np.ones(len(self.within))
