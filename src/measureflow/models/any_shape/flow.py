@@ -26,6 +26,7 @@ from measureflow.models.any_shape.tokens import ColouredTokens, LimitedGradient,
 from measureflow.models.any_shape.trees import MergeTrees, pair_trees, path_trees
 
 MOST_CLUSTERS = 100  # numbers of clusters that the flow can tell apart
+N_COUNT_FACTS = 10  # what the number of clusters is read from
 COUNT_PARTS = 3  # logistic distributions that make up the one of the number of clusters
 SHARPER = 3.0  # by how much P is sharpened for one of the counts of clusters that it implies
 PAIR_CODES = 32  # numbers in which two rows are compared beyond position and colour
@@ -37,7 +38,7 @@ class Together(NamedTuple):
     logits: Tensor  # (B, n, n): of the probability that two rows belong together
     noise: Tensor  # (B, n): logits of the probability that a row belongs to nothing
     n_clusters: Tensor  # (B, 100): logits of the numbers of clusters from one on
-    count_facts: Tensor  # (B, 2 p + 10): what they were read from
+    count_facts: Tensor  # (B, 10): what they were read from
     path: list[ColouredTokens]  # the tokens at every layer
 
 
@@ -79,9 +80,9 @@ class AnyShapeFlow(nn.Module):
         self.pair = nn.Sequential(nn.LayerNorm(c.n_features), nn.Linear(c.n_features, 3 + PAIR_CODES))
         self.bias = nn.Parameter(torch.tensor([0.0, 1.0, 1.0]))
         self.noise = nn.Sequential(nn.LayerNorm(c.n_features), nn.Linear(c.n_features, 1))
-        self.count = nn.Sequential(
-            nn.Linear(2 * c.n_features + 10, c.hidden), nn.GELU(), nn.Linear(c.hidden, 3 * COUNT_PARTS + 1)
-        )
+        self.count = nn.Sequential(nn.Linear(N_COUNT_FACTS, 32), nn.GELU(), nn.Linear(32, 3 * COUNT_PARTS + 1))
+        nn.init.zeros_(self.count[-1].weight)
+        nn.init.zeros_(self.count[-1].bias)
 
     def forward(self, points: Tensor) -> Tensor:
         """Probabilities (B, n, n) that rows of points (B, n, d) belong together."""
@@ -96,7 +97,7 @@ class AnyShapeFlow(nn.Module):
         path = self._flow(first)
         logits, merges = self._logits(path[-1], trees)
         features = path[-1].features
-        facts = self.count_facts(features, logits, merges)
+        facts = self.count_facts(logits, merges)
         return Together(logits, self.noise(features).squeeze(-1), self.count_logits(facts), facts, path)
 
     def _flow(self, first: ColouredTokens) -> list[ColouredTokens]:
@@ -160,12 +161,12 @@ class AnyShapeFlow(nn.Module):
         of_pairs = self.of_pairs(trees, f, x, log_scale)
         return logits + trees.of_pairs(of_pairs), [of_paths, of_pairs - trees.heights]
 
-    def count_facts(self, f: Tensor, logits: Tensor, merges: list[Tensor]) -> Tensor:
-        """What the number of clusters is read from, (B, 2 p + 10).
+    def count_facts(self, logits: Tensor, merges: list[Tensor]) -> Tensor:
+        """What the number of clusters is read from, (B, 10); no gradient flows into it.
 
-        These are the means and the largest values of the features f (B, n, p); the numbers of clusters that P implies
-        as it is, sharpened, and cut at one half, and that the merges imply which are not right; the number of rows. No
-        gradient flows into logits and merges.
+        These are the logs of the numbers of clusters that P implies as it is, sharpened, and cut at one half; of the
+        mean shares of the rows in a cluster, likewise; of the numbers that the merges imply which are not right; and of
+        the number of rows.
         """
         n, logits = logits.shape[1], logits.detach()
         P = torch.stack([torch.sigmoid(logits), torch.sigmoid(SHARPER * logits), (logits > 0).to(logits)], 1)
@@ -173,15 +174,14 @@ class AnyShapeFlow(nn.Module):
         of_paths, of_pairs = (merge.detach() for merge in merges)
         splits = [torch.sigmoid(-merge).sum(-1) for merge in (of_paths, of_pairs, SHARPER * of_pairs)]
         facts = [(1 / sizes).sum(-1).log(), (sizes.mean(-1) / n).log(), torch.log1p(torch.stack(splits, -1))]
-        rows = logits.new_full((len(logits), 1), math.log(n / 100))
-        return torch.cat([f.mean(1), f.amax(1), *facts, rows], -1)
+        return torch.cat([*facts, logits.new_full((len(logits), 1), math.log(n / 100))], -1)
 
     def count_logits(self, facts: Tensor) -> Tensor:
-        """Logits (B, 100) of the numbers of clusters, from `count_facts`."""
+        """Logits (B, 100) of the numbers of clusters, from `count_facts`: the head says how far to go from the number
+        that P implies when it is sharpened."""
         parts, single = self.count(facts).split([3 * COUNT_PARTS, 1], -1)
-        weight, mean, width = parts.unflatten(-1, (3, COUNT_PARTS)).unbind(1)
-        implied = facts[:, -2:-1]  # the log of the number of clusters that the sharpened merges make
-        return log_counts(weight, mean + implied, width - 1, single)
+        weight, offset, width = parts.unflatten(-1, (3, COUNT_PARTS)).unbind(1)
+        return log_counts(weight, facts[:, 1:2] + offset, width - 1, single)
 
 
 def log_counts(weight: Tensor, mean: Tensor, log_width: Tensor, single: Tensor) -> Tensor:
