@@ -76,8 +76,8 @@ for name, curve in curves.items():
 print(f"fine-tuned below Lloyd at equal depth by {gain.mean():.3f} +- {error:.3f}")
 
 # %%
-# Learning does improve on Lloyd at equal depth, on problems like those it was trained on. It is no better Lloyd: its
-# first layers leave the objective higher, and only the last cashes in.
+# Learning does improve on Lloyd at equal depth, on problems like those it was trained on. It takes another way: its
+# first layers leave the objective higher than Lloyd's, and only the last one brings it below.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.4), layout="constrained")
 left.plot(losses, color="#33608c", lw=1)

@@ -15,7 +15,7 @@ from measureflow.cli.cluster import _refits
 from measureflow.data import load_faithful, load_penguins
 from measureflow.report.page import page
 from measureflow.report.pictures import described, draw
-from measureflow.report.summary import Summary
+from measureflow.report.summary import Summary, odds
 from measureflow.tables.read import choose_columns, read_table
 from measureflow.tables.text import parse_csv
 
@@ -134,12 +134,22 @@ def test_stability_and_assumption_are_told(geyser, tmp_path):
     assert "comes back" in (tmp_path / "report" / "report.html").read_text()
 
 
+def test_where_no_number_is_probable_a_range_is_told():
+    assert odds(dict.fromkeys(range(1, 11), 0.1), 5) == "K = 5 has probability 0.10, K from 3 to 10 has 0.80"
+    assert odds({1: 0.2, 2: 0.3, 3: 0.5}, 1) == "K = 1 has probability 0.20, K from 1 to 3 has 1.00"
+    assert odds({4: 0.9, 5: 0.1}, 4) == "K = 4 has probability 0.90"
+    assert odds({4: 0.9, 5: 0.1}, 7).startswith("K = 7 has probability 0.00, K from 4 to 7")
+
+
 def test_stability_is_measured_where_it_takes_seconds(tmp_path):
     rng = np.random.default_rng(0)
     X = np.concatenate([rng.normal(c, 0.2, (15, 2)) for c in (-2, 2)])
     pd.DataFrame(X, columns=["a", "b"]).to_csv(tmp_path / "two.csv", index=False)
     result = runner.invoke(cli.main, ["cluster", str(tmp_path / "two.csv"), "--out", str(tmp_path), "--json"])
-    assert json.loads(result.stdout)["stability"]["n_clusters"] == {"2": 1.0}
+    again = FlowMixture(n_stability=10, random_state=0).fit(X).stability_
+    said = json.loads(result.stdout)["stability"]
+    assert said["n_clusters"] == {str(K): share for K, share in again.n_clusters.items()}
+    assert said["clusters"] == again.clusters.tolist()
     assert _refits(2000, None) == _refits(300, 4) == _refits(5, None) == 0
 
 

@@ -114,6 +114,10 @@ test("more than ten clusters have colours of their own", async ({ page, address 
   await clusters(page, address);
   await upload(page, "many.csv", groups(480, Array.from({ length: 16 }, (_, i) => [12 * (i % 4), 12 * Math.floor(i / 4)])));
   await opened(page, "many.csv");
+  await page.getByText("Columns, axes and model").click();
+  await page.getByRole("spinbutton", { name: "Number of clusters" }).fill("16");
+  await page.keyboard.press("Enter");
+  await until(async () => (await page.locator(".card").count()) === 16, "sixteen clusters");
   assert.equal(await k(page), 16);
   const colours = await page.locator(".card .disc").evaluateAll((discs) => discs.map((disc) => disc.style.background));
   assert.equal(new Set(colours).size, 16);

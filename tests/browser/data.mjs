@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ROOT, SHOTS } from "./harness.mjs";
-import { answered, clusters, groups, k, move, opened, test, until, upload } from "./support.mjs";
+import { answered, clusters, groups, k, move, opened, test, told, until, upload } from "./support.mjs";
 
 test("rows with gaps are counted, and columns left out have a reason", async ({ page, address }) => {
   await clusters(page, address, "?data=penguins");
@@ -42,12 +42,15 @@ test("shapes with a known answer, and their noise", async ({ page, address }) =>
   await clusters(page, address);
   await page.getByRole("combobox", { name: "A shape" }).selectOption("blobs");
   await opened(page, "Four groups");
-  assert.equal(await k(page), 4);
-  const sure = await page.locator(".verdict").innerText();
+  await page.getByText("In truth: four round groups.").waitFor();
+  const sure = await told(page);
+  assert.equal(await k(page), sure.n_clusters);
   await move(page.getByRole("slider", { name: "Noise", exact: true }), 1);
   await until(async () => /noise=1/.test(page.url()), "the noise in the address");
   await answered(page);
-  assert.notEqual(await page.locator(".verdict").innerText(), sure);
+  const noisy = await told(page);
+  assert.equal(await k(page), noisy.n_clusters);
+  assert.notDeepEqual(noisy.centres, sure.centres);
 });
 
 test("garbage is refused in plain words, and the page goes on", async ({ page, address }) => {
@@ -71,11 +74,56 @@ test("garbage is refused in plain words, and the page goes on", async ({ page, a
 
 test("two rows and one row are tables too", async ({ page, address }) => {
   await clusters(page, address);
-  for (const name of ["two-rows.csv", "one-row.csv", "frame.parquet", "plain.csv.gz"]) {
+  for (const name of ["two-rows.csv", "one-row.csv"]) {
     await upload(page, name, readFileSync(join(ROOT, "tests/files", name)));
     await opened(page, name);
     assert.equal(await page.locator(".notice.bad").count(), 0, name);
   }
+});
+
+test("every file of tests/files is read on the page as the library reads it", async ({ page, address }) => {
+  await clusters(page, address);
+  await page.getByText("Columns, axes and model").click();
+  page.ignore(/422/);
+  const cases = JSON.parse(readFileSync(join(ROOT, "tests/files/cases.json"), "utf8"));
+  assert.ok(cases.filter((one) => !one.refused).length >= 30);
+  for (const one of cases) {
+    await upload(page, one.file, readFileSync(join(ROOT, "tests/files", one.file)));
+    if (one.refused) {
+      await page.locator(".notice.bad").getByText(one.refused).waitFor();
+      continue;
+    }
+    await until(async () => (await page.locator(".drop strong").innerText()) === one.file, one.file);
+    assert.ok((await page.locator("[data-table]").innerText()).startsWith(`${one.rows} row`), one.file);
+    assert.deepEqual(await page.locator(".ticks .tick:has(input:checked)").allInnerTexts(), one.columns, one.file);
+  }
+});
+
+test("a point drawn by hand can be taken hold of and moved", async ({ page, address }) => {
+  await clusters(page, address);
+  await page.getByRole("button", { name: "Draw points" }).click();
+  await opened(page, "Drawn by hand");
+  const drawing = () => /data=drawn-(\w+)/.exec(page.url())?.[1];
+  await until(async () => drawing(), "the points in the address");
+  const before = drawing();
+  const { x, y, width, height } = await page.locator('canvas[aria-label="Rows and tokens"]').boundingBox();
+  let point = null;
+  for (let a = 50; a < width - 20 && !point; a += 18)
+    for (let b = 80; b < height - 40 && !point; b += 18) {
+      await page.mouse.move(x + a, y + b);
+      if (await page.locator(".tip").isVisible()) point = [x + a, y + b];
+    }
+  await page.mouse.down();
+  for (let i = 1; i < 8; i++) {
+    await page.mouse.move(point[0] + 9 * i, point[1] + 5 * i);
+    await page.waitForTimeout(60);
+  }
+  await page.mouse.up();
+  await until(async () => drawing() !== before, "another address");
+  const moved = drawing();
+  assert.equal(moved.length, before.length, "as many points as before");
+  const points = (code) => code.match(/.{4}/g);
+  assert.equal(points(moved).filter((one, i) => one !== points(before)[i]).length, 1, "one of them elsewhere");
 });
 
 test("takes ten megabytes", async ({ page, address }) => {
@@ -87,6 +135,8 @@ test("takes ten megabytes", async ({ page, address }) => {
   await page.setInputFiles('input[type="file"]', file);
   await until(async () => /750,000 rows/.test(await page.locator(".drop").innerText()), "the table", 120);
   await page.locator(".notes").getByText("The picture shows 4,000 of 750,000 rows.").waitFor({ timeout: 120_000 });
-  assert.equal(await k(page), 3);
+  const sizes = await page.locator(".card-size").allInnerTexts();
+  assert.equal(sizes.length, await k(page));
+  assert.equal(sizes.reduce((sum, words) => sum + Number(words.split(" row")[0].replaceAll(",", "")), 0), 750_000);
   rmSync(file);
 });

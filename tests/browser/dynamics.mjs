@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { SHOTS } from "./harness.mjs";
-import { move, pixels, test, until } from "./support.mjs";
+import { drawn, move, pixels, test, until } from "./support.mjs";
 
 const clock = async (page) => Number(await page.getByRole("slider", { name: "Time" }).inputValue());
 
@@ -57,6 +57,30 @@ test("presets, arrows, a scrubber, two attentions side by side, and all of it in
   await page.goto(url);
   await page.locator(".worlds canvas").nth(1).waitFor();
   assert.equal(await page.getByRole("combobox", { name: "Beside it" }).inputValue(), "softmax");
+});
+
+test("a token under the pointer shows whom it looks at", async ({ page, address }) => {
+  await page.goto(`${address}/#dynamics`);
+  await until(async () => (await clock(page)) > 0.2, "some flow");
+  await page.getByRole("button", { name: "Pause" }).click();
+  const canvas = page.locator(".worlds canvas").first();
+  const seen = async () => {
+    await drawn(page);
+    return canvas.evaluate((one) => one.toDataURL());
+  };
+  await page.mouse.move(2, 2);
+  const before = await seen();
+  const { x, y, width, height } = await canvas.boundingBox();
+  let lines = before;
+  for (let a = 0.3 * width; a < 0.7 * width && lines === before; a += 17)
+    for (let b = 0.2 * height; b < 0.8 * height && lines === before; b += 17) {
+      await page.mouse.move(x + a, y + b);
+      lines = await seen();
+    }
+  assert.notEqual(lines, before, "no lines from any token");
+  await page.screenshot({ path: join(SHOTS, "dynamics-hover.png") });
+  await page.mouse.move(2, 2);
+  assert.equal(await seen(), before);
 });
 
 test("the server flows the cloud that was chosen, and can be told to stop", async ({ page, address }) => {

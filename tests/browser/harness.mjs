@@ -56,13 +56,15 @@ export function watch(browser, { width = 1280, height = 900, dark = false } = {}
   return browser.newContext({ viewport: { width, height }, colorScheme, acceptDownloads: true });
 }
 
-/** A page that remembers every error and every request to another host than those of our servers. */
+/** A page that remembers every error, every request to another host than those of our servers, and what the library answered. */
 export async function open(context, addresses) {
   const page = await context.newPage();
   page.setDefaultTimeout(60_000);
   const faults = [];
   page.ignore = (pattern) => (page.ignored = pattern);
   page.on("console", (message) => ["error", "warning"].includes(message.type()) && faults.push(`console: ${message.text()}`));
+  page.fits = []; // the answers to "what are the clusters", in order
+  page.on("response", (response) => response.ok() && new URL(response.url()).pathname === "/api/fit" && page.fits.push(response.json().catch(() => null)));
   page.on("pageerror", (error) => faults.push(`error: ${error.message}`));
   const look = (request) => {
     const ours = [...addresses(), "blob:", "data:", "file:"].some((start) => request.url().startsWith(start));

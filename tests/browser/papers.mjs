@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { SHOTS } from "./harness.mjs";
+import { ROOT, SHOTS } from "./harness.mjs";
 import { test, until } from "./support.mjs";
 
 test("the shelf has thumbnails, the verdict first, printed numbers, a command to copy", async ({ page, address }) => {
@@ -20,6 +20,23 @@ test("the shelf has thumbnails, the verdict first, printed numbers, a command to
   const table1 = page.locator('[data-artefact="zimin2025-table1"]');
   await table1.locator("summary").click();
   await table1.getByRole("region", { name: "Printed numbers" }).getByText("0.0441").waitFor();
+});
+
+test("verdicts stand on the cards, and print stands beside what was found", async ({ page, address }) => {
+  const shown = JSON.parse(readFileSync(join(ROOT, "src/measureflow/reproduce/published/shown.json"), "utf8"));
+  const runs = Object.entries(shown).flatMap(([paper, all]) => Object.entries(all).map(([name, run]) => [`${paper}-${name}`, run.verdicts]));
+  const [id, verdicts] = runs.find(([, all]) => all.length > 1);
+  await page.goto(`${address}/#papers`);
+  const card = page.locator(`[data-artefact="${id}"]`);
+  const held = verdicts.filter((one) => one.verdict === "holds").length;
+  const same = new Set(verdicts.map((one) => one.verdict)).size === 1;
+  assert.equal(await card.locator("summary .badge").innerText(), same ? verdicts[0].verdict : `${held} of ${verdicts.length} hold`);
+  await card.locator("summary").click();
+  const rows = card.getByRole("region", { name: "Verdicts" }).locator("tbody tr");
+  await rows.first().waitFor();
+  const cells = await rows.evaluateAll((all) => all.map((row) => [...row.cells].map((cell) => cell.textContent)));
+  assert.deepEqual(cells, verdicts.map(({ claim, printed, ours, verdict }) => [verdict, claim, printed, ours]));
+  await page.screenshot({ path: join(SHOTS, "papers-verdicts.png") });
 });
 
 test("Run makes a figure here", async ({ page, address }) => {

@@ -12,6 +12,7 @@ import "./data.mjs";
 import "./dynamics.mjs";
 import "./circuits.mjs";
 import "./papers.mjs";
+import "./phone.mjs";
 import "./report.mjs";
 
 /** A folder of results as `measureflow reproduce` leaves them. */

@@ -29,6 +29,16 @@ export async function clusters(page, address, state = "") {
   await answered(page);
 }
 
+/** What the library answered last: the page is compared with it, so that no test hangs on what certain weights find. */
+export const told = (page) => page.fits.at(-1);
+
+/** The library's own answer to a table, asked for beside the page. */
+export async function library(address, content, query = "", path = "fit") {
+  const answer = await fetch(`${address}/api/${path}?${query}`, { method: "POST", body: content });
+  assert.ok(answer.ok, `${answer.status}`);
+  return answer.json();
+}
+
 export const answered = (page) => page.waitForSelector('[data-from="library"]', { timeout: 300_000 });
 export const table = (page) => page.locator(".drop strong").innerText();
 export const opened = async (page, name) => {
@@ -51,6 +61,17 @@ export function groups(n, centres = [[0, 0], [10, 0], [0, 10]]) {
 
 export const upload = (page, name, content) =>
   page.setInputFiles('input[type="file"]', { name, mimeType: "text/csv", buffer: Buffer.from(content) });
+
+/** The task that took most processor time on the page's own thread while `work` ran, in milliseconds: other programs on the machine hardly change it. */
+export async function longestTask(page, work) {
+  const browser = page.context().browser();
+  await browser.startTracing(page, { categories: ["toplevel", "disabled-by-default-devtools.timeline"] });
+  await work();
+  const { traceEvents } = JSON.parse((await browser.stopTracing()).toString());
+  const pages = new Set(traceEvents.filter((e) => e.name === "thread_name" && e.args.name === "CrRendererMain").map((e) => `${e.pid} ${e.tid}`));
+  const tasks = traceEvents.filter((e) => e.tdur !== undefined && pages.has(`${e.pid} ${e.tid}`));
+  return Math.max(0, ...tasks.map((e) => e.tdur / 1000));
+}
 
 /** How many times longer than on an idle machine work takes now: time that passes over time on a processor. */
 export function slowness() {

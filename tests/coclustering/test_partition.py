@@ -7,7 +7,7 @@ import pytest
 from sklearn.metrics import adjusted_rand_score
 
 from measureflow.coclustering.opinions import Opinion, consistent, of_gaussians
-from measureflow.coclustering.partition import judged, memberships, outliers, tree_cut
+from measureflow.coclustering.partition import inner_tree, judged, memberships, outliers, tree_cut
 
 
 def opinion_of(labels, sure=0.95, outlying=None, p_one=0.0):
@@ -70,6 +70,12 @@ def test_a_better_partition_is_judged_better():
     assert judged(opinion, truth).expected_index > judged(opinion, wrong).expected_index + 0.1
 
 
+def test_numbers_of_clusters_are_compared_by_their_ratio():
+    opinion = replace(opinion_of([0, 1]), n_clusters={2: 0.5, 4: 0.5})
+    assert opinion.expected_ratios(np.array([1, 2, 8])).tolist() == pytest.approx([0.375, 0.75, 0.375])
+    assert judged(opinion, np.array([0, 1])).expected_ratio == pytest.approx(0.75)
+
+
 def test_memberships_are_mean_probabilities():
     P = np.array([[0.9, 0.7, 0.2]])
     np.testing.assert_allclose(memberships(P, np.array([0, 0, 1])), [[0.8, 0.2]])
@@ -83,6 +89,7 @@ def test_gaussians_pair_rows_of_the_same_component():
 def test_a_single_cluster_is_no_likelier_than_that_rows_far_apart_belong_together():
     truth = np.repeat([0, 1], 20)
     opinion = replace(opinion_of(truth, 0.9), n_clusters={1: 0.6, 2: 0.3, 3: 0.1})
-    assert consistent(opinion).n_clusters == pytest.approx({1: 0.1, 2: 0.675, 3: 0.225})
+    tree = inner_tree(opinion)[1]
+    assert consistent(opinion, tree).n_clusters == pytest.approx({1: 0.1, 2: 0.675, 3: 0.225})
     modest = replace(opinion, n_clusters={1: 0.05, 2: 0.95})
-    assert consistent(modest) is modest
+    assert consistent(modest, tree) is modest

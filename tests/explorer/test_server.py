@@ -2,11 +2,9 @@
 
 import io
 import json
-import sys
 import threading
 import time
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -16,10 +14,9 @@ from typer.testing import CliRunner
 
 from measureflow import FlowMixture, cli
 from measureflow.circuits import kmeans_transformer
-from measureflow.explorer import circuit, jobs, papers
+from measureflow.explorer import circuit, jobs
 from measureflow.explorer.limits import Limits
 from measureflow.explorer.server import create_app
-from measureflow.reproduce import PAPERS, artefacts, shown
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # starlette would rather have a client newer than the lock's
@@ -318,61 +315,3 @@ def test_a_circuit_is_shown_the_points_that_were_moved(client):
     moved = client.post("/api/circuit", json={"seed": 3, "points": points}).json()
     assert moved["points"] == points
     assert moved["steps"] != parts["steps"]
-
-
-# papers -------------------------------------------------------------------------------------------------------
-
-
-def test_printed_numbers_without_results_and_the_command_that_makes_them(client):
-    zimin = client.get("/api/papers").json()[0]
-    (table1,) = zimin["artefacts"]
-    assert not table1["made"]
-    assert table1["command"] == "measureflow reproduce zimin2025 table1 --size tiny"
-    assert {"data": "High SNR", "column": "K-means", "value": 0.0441} in table1["printed"]
-
-
-def test_results_in_the_folder_are_shown(client, tmp_path):
-    folder = tmp_path / "zimin2025" / "table1"
-    folder.mkdir(parents=True)
-    (folder / "findings.md").write_text("Zimin 2025, Table 1: what it is\n\nThe paper says so. Found: all is well.\n")
-    (folder / "cells.csv").write_text("column,ours\nK-means,0.1\nNo flow,\n")
-    (folder / "table1.png").write_bytes(b"\x89PNG")
-    (table1,) = client.get("/api/papers").json()[0]["artefacts"]
-    assert table1["made"]
-    assert table1["title"] == "what it is"
-    assert table1["said"] == "The paper says so."
-    assert table1["found"] == "all is well."
-    assert client.get(f"/api/papers/{table1['pictures'][0]}").content == b"\x89PNG"
-    shown = client.get(f"/api/papers/{table1['tables'][0]}").json()
-    assert shown == {"total": 2, "columns": ["column", "ours"], "rows": [["K-means", 0.1], ["No flow", None]]}
-    whole = client.get(f"/api/papers/{table1['tables'][0]}", params={"download": True})
-    assert whole.text == (folder / "cells.csv").read_text()
-    assert "attachment" in whole.headers["content-disposition"]
-
-
-def test_an_artefact_is_made_on_demand(tmp_path, monkeypatch):
-    script = tmp_path / "reproduce.py"
-    script.write_text(
-        "import sys, pathlib\n"
-        "paper, name, _, size, _, out = sys.argv[1:]\n"
-        "if name == 'fig2': sys.exit('Cannot reproduce: no luck')\n"
-        "folder = pathlib.Path(out, paper, name); folder.mkdir(parents=True)\n"
-        "(folder / 'findings.md').write_text(f'A title: made\\n\\nFound: at size {size}.')\n"
-    )
-    monkeypatch.setattr(papers, "COMMAND", (sys.executable, str(script)))
-    shown = {"castin2025": ["fig1", "fig2"]}
-    with TestClient(create_app(results=tmp_path / "out", artefacts=shown), base_url=LOCAL) as client:
-        assert client.post("/api/papers/castin2025/fig99").status_code == 404
-        fig1 = client.post("/api/papers/castin2025/fig1").json()
-        assert (fig1["made"], fig1["title"], fig1["found"]) == (True, "made", "at size tiny.")
-        refused = client.post("/api/papers/castin2025/fig2")
-        assert (refused.status_code, refused.json()["detail"]) == (422, "Cannot reproduce: no luck")
-
-
-def test_the_shelf_ships_a_thumbnail_and_a_finding_for_every_artefact_of_the_pages():
-    shelf = papers.shelf(Path("nowhere"), {paper: artefacts(paper) for paper in PAPERS})
-    for paper in shelf:
-        for one in paper["artefacts"]:
-            on_page = one["name"] in shown()[paper["paper"]]
-            assert bool(one["found"]) == on_page, one["name"]
-            assert (papers.SHIPPED / one["thumbnail"]).is_file() == on_page, one["name"]

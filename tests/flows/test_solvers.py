@@ -166,6 +166,27 @@ def test_outcomes_of_any_batch():
     assert integrate(field, mu, [0.1]).outcome == [Outcome.FINISHED] * 6
 
 
+class Decay(Field):
+    """x' = -x in the first element of the batch, and a thousand times as fast in the second."""
+
+    def attend(self, x, y, w, u=None):
+        return -x * torch.tensor([1.0, 1000.0], dtype=x.dtype).reshape(2, 1, 1)
+
+
+def test_a_stiff_trajectory_runs_out_of_steps_and_the_others_of_the_batch_do_not():
+    mu, field, times = normal(2, 3, 1, seed=1), Decay(), [0.5, 0.5, 9.0]
+    path = integrate(field, mu, times, Dopri5(max_steps=400))
+    assert path.outcome == [Outcome.FINISHED, Outcome.OUT_OF_STEPS]
+    assert path.divergence == ["none", "unknown"]
+    assert path.unfinished.tolist() == [False, True]
+    assert path[1:].outcome == path.mapped(lambda x: 2 * x).outcome == path.outcome
+    enough = integrate(field, mu, times, Dopri5(max_steps=40_000))
+    assert enough.outcome == [Outcome.FINISHED] * 2
+    assert torch.equal(path.points[:, 0], enough.points[:, 0])
+    torch.testing.assert_close(enough[-1][0], math.exp(-10) * mu[0], rtol=1e-6, atol=1e-9)
+    assert integrate(field, mu, times, Dopri5(max_steps=1)).outcome == [Outcome.OUT_OF_STEPS] * 2
+
+
 def test_a_mapped_trajectory_keeps_its_times_and_its_ending():
     field, mu = three_fates()
     path = integrate(field, mu, [30.0], dopri5)

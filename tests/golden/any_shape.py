@@ -31,7 +31,7 @@ def answer(dtype: torch.dtype = torch.float64) -> dict[str, list[float]]:
             parameter.copy_(0.4 * cosines(parameter.numel(), number).reshape(parameter.shape))
     rows = cosines(2 * 24 * 3, 0.5).reshape(2, 24, 3) + 4 * cosines(18, 0.1).reshape(2, 3, 3).repeat(1, 8, 1)
     said = model.together(rows.to(dtype))
-    (said.logits.square().mean() + said.noise.square().mean() + said.n_clusters.logsumexp(-1).sum()).backward()
+    (said.logits.square().mean() + said.noise.square().mean() + said.n_clusters.square().mean()).backward()
     gradients = {name: p.grad for name, p in model.named_parameters()}
     return {
         "logits": said.logits[:, :6, :6].flatten().tolist(),

@@ -7,6 +7,7 @@ import pytest
 from sklearn.metrics import adjusted_rand_score
 
 from measureflow.measures.partitions import PairTree, best_cut
+from measureflow.measures.partitions import expected_index as index_of
 
 
 def certain(labels) -> np.ndarray:
@@ -35,14 +36,14 @@ def test_scores_of_all_cuts_are_the_formula(seed):
     P, _ = noisy(seed)
     tree = PairTree.of(P)
     for K in range(2, len(P)):
-        assert tree.scores[K - 1] == pytest.approx(expected_index(P, tree.labels(K)), abs=1e-12)
+        assert tree.indices()[K - 1] == pytest.approx(expected_index(P, tree.labels(K)), abs=1e-12)
 
 
 def test_for_certain_pairs_the_score_is_the_index_itself():
     truth = np.array([0, 0, 0, 1, 1, 2, 2, 2, 2])
     tree = PairTree.of(certain(truth))
     for K in range(2, 9):
-        assert tree.scores[K - 1] == pytest.approx(adjusted_rand_score(truth, tree.labels(K)))
+        assert tree.indices()[K - 1] == pytest.approx(adjusted_rand_score(truth, tree.labels(K)))
 
 
 @pytest.mark.parametrize("truth", [[0, 0, 1, 1], [0, 1, 2], [0, 0, 0, 1], [0, 1, 1, 0, 2, 2, 2]])
@@ -68,7 +69,7 @@ def test_no_partition_of_four_rows_beats_the_cut():
         for labels in itertools.product(range(4), repeat=4)
         if len(set(labels)) not in (1, 4)
     )
-    assert tree.scores[best_cut(P, 0.0) - 1] == pytest.approx(best)
+    assert tree.indices()[best_cut(P, 0.0) - 1] == pytest.approx(best)
 
 
 def test_one_cluster_is_chosen_when_it_is_likelier_than_the_best_cut_is_good():
@@ -76,6 +77,23 @@ def test_one_cluster_is_chosen_when_it_is_likelier_than_the_best_cut_is_good():
     assert best_cut(P, 0.99) == 1
     assert best_cut(P, 0.0) == 3
     assert best_cut(np.full((10, 10), 0.999), 0.9) == 1
+
+
+@pytest.mark.parametrize("p_one", [0.0, 0.05])
+def test_a_partition_has_the_index_of_its_cut(p_one):
+    """Given several clusters, a pair belongs together with probability (P - p) / (1 - p)."""
+    P, _ = noisy(3)
+    tree = PairTree.of(P)
+    for K in range(2, len(P)):
+        found = (1 - p_one) * expected_index((P - p_one) / (1 - p_one), tree.labels(K))
+        assert tree.indices(p_one)[K - 1] == pytest.approx(found, abs=1e-12)
+        assert index_of(P, tree.labels(K), p_one) == pytest.approx(found, abs=1e-12)
+
+
+def test_between_is_the_mean_over_pairs_in_different_clusters():
+    P, _ = noisy(1)
+    labels = PairTree.of(P).labels(4)
+    assert PairTree.of(P).between(4) == pytest.approx(P[labels[:, None] != labels].mean())
 
 
 def test_one_row_and_two():

@@ -1,8 +1,12 @@
 """Tables of a run read back, and verdicts on data that a test has changed."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
+
+FATES = ("settled", "finite time", "infinite time")
 
 
 def read(folder: Path) -> dict[str, pd.DataFrame]:
@@ -19,3 +23,43 @@ def the(claims: dict[str, str], part: str) -> str:
     """The verdict on the one claim whose text holds ``part``."""
     (word,) = {word for claim, word in claims.items() if part in claim}
     return word
+
+
+def perturbed(tables: dict[str, pd.DataFrame]) -> Iterator[dict[str, pd.DataFrame]]:
+    """The same tables with one column changed: numbers scaled, turned round or made alike, words all made one."""
+    for name, table in tables.items():
+        for column in table:
+            for values in _others(table[column]):
+                yield tables | {name: table.assign(**{column: values})}
+
+
+def _others(column: pd.Series) -> Iterator:
+    if column.dtype == bool:
+        yield from (~column, True, False)
+    elif pd.api.types.is_numeric_dtype(column):
+        yield from (
+            0 * column,
+            -column,
+            1000 * column,
+            0.001 * column,
+            1 / column.replace(0, 1),
+            column[::-1].to_numpy(),
+        )
+        yield from (column.max(), column.min(), 0.5, 1.0 * np.arange(len(column)), -1.0 * np.arange(len(column)))
+    else:
+        yield from [*column.unique()[:8], *FATES]
+
+
+def unmoved(module, tables: dict[str, pd.DataFrame]) -> list[str]:
+    """Claims whose verdict is the same whatever the data are; those that are "open" throughout claim nothing."""
+    first = module.verdicts(tables)
+    seen = [{verdict.verdict} for verdict in first]
+    for others in perturbed(tables):
+        try:
+            now = module.verdicts(others)
+        except (ArithmeticError, LookupError, ValueError, TypeError):  # data that no run makes
+            continue
+        if len(now) == len(first):
+            for words, verdict in zip(seen, now, strict=True):
+                words.add(verdict.verdict)
+    return [verdict.claim for verdict, words in zip(first, seen, strict=True) if len(words) == 1 and words != {"open"}]

@@ -8,8 +8,8 @@ from measureflow.flows import Uniform, integrate
 from measureflow.measures import Gaussian
 from measureflow.reproduce import artefacts, reproduce
 from measureflow.reproduce.castin2025 import ranks
-from measureflow.reproduce.castin2025.covariances import panels
-from measureflow.reproduce.castin2025.covariances.values import STIFF
+from measureflow.reproduce.castin2025.covariances import panels, values
+from measureflow.reproduce.castin2025.fates import NOT_FOLLOWED, follow
 from measureflow.reproduce.run import module_of
 from reproduce.tables import read, the, words
 
@@ -108,10 +108,39 @@ def test_every_figure_is_written_and_its_verdicts_follow_the_data(artefact, tmp_
         change(tables)
         assert the(words(module, tables), claim) == after, claim
     for name, table in read(folder).items():
-        table = table[table["ending"] != STIFF] if "ending" in table else table  # of those that could be followed
         ended = table.drop(columns=["blow_up_time"], errors="ignore").select_dtypes("number")
         ended = ended.drop(columns=[column for column in ended if column.startswith("eigenvalue")])
         assert ended.notna().all().all(), name
+
+
+def test_runs_that_turn_stiff_are_counted_apart():
+    table = pd.DataFrame({"attention": "softmax", "V": ["positive"] * 3 + ["Gaussian"] * 3, "largest": 0.0})
+    table["ending"] = ["settled", "settled", NOT_FOLLOWED, "finite time", "settled", NOT_FOLLOWED]
+    rows = values.summary(table).set_index("V")
+    assert rows["not_followed"].tolist() == [1, 1]
+    assert rows["zero"].tolist() == [2, 1]
+    (verdict,) = values.verdicts(table)
+    assert verdict.verdict == "corrected"  # of the runs that were followed
+    assert verdict.ours == (
+        "V Gaussian: 1 of 2 leave; V = GGᵀ: 2 of 2 go to zero; 2 more turn stiff and are not followed"
+    )
+    lost = table.assign(ending=NOT_FOLLOWED)
+    assert values.verdicts(lost)[0].verdict == "fails"  # nothing was shown
+    fates = pd.DataFrame({"panel": "a", "ending": ["settled", NOT_FOLLOWED], "rank": 0})
+    counts = panels.summary({"fates": fates}).loc["a"]
+    assert (counts["runs"], counts["converged"], counts["rank_0"], counts["not followed"]) == (2, 1, 1, 1)
+
+
+def test_a_batch_ends_as_its_members_do_alone():
+    Q, V, S0 = values.draw("Gaussian", 6)
+    together = follow(values.softmax(Q, V), S0, 6, drawn=False, time=10.0, method=values.METHOD_OF_MANY)
+    for i in range(6):
+        mine = slice(i, i + 1)
+        alone = follow(
+            values.softmax(Q[mine], V[mine]), S0[mine], 6, drawn=False, time=10.0, method=values.METHOD_OF_MANY
+        )
+        assert alone.ending == together.ending[mine]
+        torch.testing.assert_close(alone.limits, together.limits[mine], rtol=1e-6, atol=1e-9)
 
 
 @pytest.mark.parametrize("figure", ranks.BY_NAME.values())

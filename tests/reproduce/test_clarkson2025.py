@@ -118,6 +118,19 @@ def test_the_sweep_is_the_circuit_of_soft_k_means_and_of_lloyd():
     assert sweep.objective(X, X[:4]) == pytest.approx(textbook.inertia(X, X[:4]), rel=1e-12)
 
 
+def test_draws_with_an_empty_cluster_are_left_out_as_the_authors_are():
+    far = np.array([[0.0, 0.0], [0.1, 0.0], [0.0, 0.1], [9.0, 9.0], [9.0, 9.1]])
+    assert all(np.isfinite(value) for value in sweep.differences(far[[0, 3, 1, 2, 4]], 2).values())
+    twins = far[[0, 0, 1, 2, 3]]  # two first centres in one place: the second wins no point
+    assert all(np.isnan(value) for value in sweep.differences(twins, 2).values())
+    mean, singles = next(sweep.cells(60, (4,), (2,), (3,), 3)), [sweep.draw(4, 2, 60, 3, i) for i in range(3)]
+    each = [sweep.differences(X, 4)["gamma 10"] for X in singles]
+    assert len(set(each)) == 3
+    assert mean["gamma 10"] == pytest.approx(np.nanmean(each))
+    table = cells(ours=lambda t, loss: loss.where(t["k"] == 5))["differences"]
+    assert fig4.compared(table).query("by == 'gamma'")["cells"].tolist() == [8, 8, 8]
+
+
 def test_one_gamma_verdicts_follow_the_data():
     falling = pd.DataFrame({"gamma": [1.0, 10.0, 100.0], "difference": [1.0, 0.1, 1e-4]})
     assert set(words(one_gamma, {"differences": falling}).values()) == {"holds"}

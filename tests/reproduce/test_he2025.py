@@ -110,7 +110,12 @@ def test_layer_norm_is_judged_by_the_scores():
 
 def test_the_right_product_is_judged_by_its_errors_and_is_a_soft_max_over_tokens(tmp_path):
     tables = right_product.compute("tiny", tmp_path)
-    assert set(words(right_product, tables).values()) == {"holds"}
+    claims = words(right_product, tables)
+    assert (the(claims, "d of two or more"), the(claims, "other tokens' part")) == ("holds", "holds")
+    line = tables["errors"]["dimension"] == 1
+    flat_line = tables["errors"].assign(error=tables["errors"]["error"].where(~line, 0.01))
+    claims = words(right_product, {"errors": flat_line})
+    assert (the(claims, "d = 1"), the(claims, "d of two or more")) == ("fails", "holds")
     flat = tables["errors"].assign(error=0.5)
     assert set(words(right_product, {"errors": flat}).values()) == {"fails"}
     x, w = right_product.ball(7, 2, torch.Generator().manual_seed(0)), torch.ones(1, 2, dtype=torch.float64)

@@ -153,6 +153,18 @@ def test_a_run_records_itself_and_is_not_done_twice(tmp_path, monkeypatch):
     assert (record["code"], record["verdicts"][0]["ours"]) == ("second shown-otherwise", "4")
 
 
+def test_a_file_that_changes_during_a_run_makes_its_record_stale(tmp_path, monkeypatch):
+    module, code = Counting(), ["first"]
+    monkeypatch.setattr(run, "module_of", lambda paper, artefact: module)
+    monkeypatch.setattr(run, "code_digest", lambda module: code[0])
+    monkeypatch.setattr(run, "computing_digest", lambda module: code[0])
+    compute = module.compute
+    monkeypatch.setattr(module, "compute", lambda size, cache: code.insert(0, "edited") or compute(size, cache))
+    reproduce("castin2025", "fig1", "tiny", tmp_path)
+    record = json.loads((tmp_path / "castin2025" / "fig1" / "run.json").read_text(encoding="utf-8"))
+    assert (code[0], record["code"], record["computing"]) == ("edited", "first", "first")
+
+
 def test_a_page_keeps_the_larger_run(tmp_path, monkeypatch, make_papers):
     monkeypatch.setattr(make_papers, "artefacts", lambda paper: ("fig1",))
     monkeypatch.setattr(make_papers, "stale", lambda record, module: [])

@@ -9,7 +9,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from typer.testing import CliRunner
 
+from measureflow import cli
+from measureflow.report.summary import Summary
 from measureflow.tables.read import read_table
 
 FOLDER = Path(__file__).parents[1] / "files"
@@ -51,6 +54,30 @@ def test_what_is_read(case):
 def test_what_is_refused(case):
     with pytest.raises(ValueError, match=case["refused"]):
         read_table(FOLDER / case["file"])
+
+
+@pytest.mark.parametrize("case", CASES, ids=named)
+def test_the_command_line_reads_the_same(case, tmp_path, monkeypatch):
+    """What ``measureflow cluster`` is about to fit, or the words with which it refuses."""
+    available(case)
+    read = []
+
+    def instead_of_fitting(table, **_):
+        read.append(table)
+        raise ValueError("that is enough")
+
+    monkeypatch.setattr(Summary, "fit", instead_of_fitting)
+    asked = ["cluster", str(FOLDER / case["file"]), "--out", str(tmp_path / "report")]
+    result = CliRunner().invoke(cli.main, asked)
+    assert result.exit_code == 2
+    if "refused" in case:
+        assert case["refused"] in result.output
+        assert not read
+        return
+    (table,) = read
+    assert (len(table.frame), table.columns, table.skipped) == (case["rows"], case["columns"], case["skipped"])
+    assert int((~table.complete).sum()) == case["gaps"]
+    assert table.values[table.complete].sum() == pytest.approx(case["total"], rel=1e-12)
 
 
 with warnings.catch_warnings():

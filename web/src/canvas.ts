@@ -113,7 +113,7 @@ export function axes(
   c.lineWidth = 1;
   c.textAlign = "center";
   c.textBaseline = "top";
-  for (const t of ticks(box.x0, box.x1, (right - left) / 80)) {
+  for (const t of ticks(box.x0, box.x1, Math.max(4, (right - left) / 80))) {
     line(c, X(t), top, X(t), bottom);
     c.fillText(short(t), X(t), bottom + 6);
   }

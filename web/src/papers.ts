@@ -7,11 +7,20 @@ interface Printed {
   value: number;
 }
 
+/** A claim of the paper: what is printed of it, what a run found, and "holds", "fails", "corrected" or "open". */
+interface Verdict {
+  claim: string;
+  printed: string;
+  ours: string;
+  verdict: string;
+}
+
 interface Artefact {
   name: string;
   title: string;
   said: string;
   found: string;
+  verdicts: Verdict[];
   made: boolean;
   thumbnail: string;
   size: string;
@@ -41,7 +50,7 @@ export default async function papers(place: HTMLElement): Promise<() => void> {
       "div",
       { class: "intro" },
       h("h1", {}, "Four papers, made again"),
-      h("p", {}, "Every table and figure, what was found, and what was printed. Open one to see it at full size; Run makes it on this machine, in a small size."),
+      h("p", {}, "Tables and figures of four papers, computed anew. Open one to see what is printed beside what was found; Run computes it on this machine, at its smallest size."),
     ),
     ...shelf.map((paper) => panel(paper)),
   );
@@ -55,9 +64,15 @@ function panel({ paper, title, artefacts }: Paper): HTMLElement {
     "section",
     { class: "panel" },
     h("header", {}, h("h2", {}, `${who}: ${what}`), count),
-    artefacts.length ? h("div", { class: "shelf" }, ...artefacts.map((one) => card(paper, one))) : h("p", { class: "empty" }, "This server was not told what this paper has to show."),
+    artefacts.length ? shelf(paper, artefacts, has) : h("p", { class: "empty" }, "This server was not told what this paper has to show."),
+    artefacts.some((one) => !has(one)) && h("h3", {}, "No result ships for these; Run computes them"),
+    artefacts.some((one) => !has(one)) && shelf(paper, artefacts, (one) => !has(one)),
   );
 }
+
+const has = (one: Artefact) => one.made || !!one.found;
+const shelf = (paper: string, artefacts: Artefact[], wanted: (one: Artefact) => boolean) =>
+  h("div", { class: "shelf" }, ...artefacts.filter(wanted).map((one) => card(paper, one)));
 
 const made = (artefacts: Artefact[]) => `${artefacts.length} tables and figures, ${artefacts.filter((one) => one.made).length} made here`;
 const spaced = (name: string) =>
@@ -85,11 +100,32 @@ function card(paper: string, one: Artefact): HTMLElement {
 function face(one: Artefact): HTMLElement[] {
   const image = one.made && one.pictures[0] ? `/api/papers/${one.pictures[0]}` : one.thumbnail ? `/papers/${one.thumbnail}` : "";
   return [
-    image ? h("img", { src: image, alt: "", loading: "lazy" }) : h("span", { class: "no-image" }, spaced(one.name)),
-    h("span", { class: "card-name" }, h("strong", {}, spaced(one.name)), one.made && h("span", { class: "badge made" }, "made here")),
-    h("span", { class: "card-title" }, one.title),
-    h("span", { class: "card-found" }, one.found ? brief(one.found) : "Not shipped: Run makes it."),
+    ...(image ? [h("img", { src: image, alt: "", loading: "lazy" })] : []),
+    h("span", { class: "card-name" }, h("strong", {}, spaced(one.name)), h("span", {}, ...judged(one), one.made && h("span", { class: "badge made" }, "made here"))),
+    ...(one.title ? [h("span", { class: "card-title" }, one.title)] : []),
+    ...(one.found ? [h("span", { class: "card-found" }, brief(one.found))] : []),
   ];
+}
+
+/** The verdicts in brief: one word if they agree, else how many claims hold. */
+function judged({ verdicts }: Artefact): HTMLElement[] {
+  if (!verdicts.length) return [];
+  const words = new Set(verdicts.map(({ verdict }) => verdict));
+  const held = verdicts.filter(({ verdict }) => verdict === "holds").length;
+  const [word, kind] = words.size === 1 ? [verdicts[0].verdict, verdicts[0].verdict] : [`${held} of ${verdicts.length} hold`, words.has("fails") ? "fails" : "mixed"];
+  return [h("span", { class: `badge ${kind}` }, word)];
+}
+
+/** Claim by claim: what is printed beside what was found here. */
+function verdictTable(verdicts: Verdict[]): HTMLElement {
+  const row = ({ claim, printed, ours, verdict }: Verdict) =>
+    h("tr", {}, h("td", {}, h("span", { class: `badge ${verdict}` }, verdict)), ...[claim, printed, ours].map((words) => h("td", { class: "words" }, words)));
+  const head = ["", "claim", "printed", "found here"].map((name) => h("th", { scope: "col", class: "words" }, name));
+  return h(
+    "div",
+    { class: "scroll", tabindex: 0, role: "region", "aria-label": "Verdicts" },
+    h("table", { class: "verdicts" }, h("thead", {}, h("tr", {}, ...head)), h("tbody", {}, ...verdicts.map(row))),
+  );
 }
 
 async function show(paper: string, one: Artefact, body: HTMLElement, refresh: (next: Artefact) => void) {
@@ -110,6 +146,7 @@ async function show(paper: string, one: Artefact, body: HTMLElement, refresh: (n
   fill(
     body,
     one.found && h("p", { class: "verdict-line" }, h("strong", {}, "Found. "), one.found),
+    one.verdicts.length > 0 && verdictTable(one.verdicts),
     one.said && h("p", { class: "note" }, one.said),
     whose && h("p", { class: "note" }, whose),
     h("div", { class: "row" }, run, h("code", {}, one.command), copy, status),

@@ -9,7 +9,7 @@ from measureflow import __version__
 
 main = typer.Typer(
     name="measureflow",
-    help="Attention layers as velocity fields on probability measures: simulate, build, train, cluster.",
+    help="Clusters without choosing how many, and attention as a velocity field on measures.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,

@@ -9,20 +9,22 @@ import typer
 from measureflow.cli.app import AsJson, insist_on_a_folder, main
 
 
-@main.command()
+@main.command(short_help="Find the clusters of a table.")
 def cluster(
-    data: Annotated[Path, typer.Argument(help="A table: CSV, TSV, JSON lines, Excel or Parquet, gzipped or not.")],
+    data: Annotated[Path, typer.Argument(help="A table: CSV, TSV, JSON, Excel or Parquet, gzipped or not.")],
     out: Annotated[Path, typer.Option(help="Folder for labels, centres and the report.")] = Path("out/cluster"),
     columns: Annotated[str | None, typer.Option(help="Columns to use, as a,b,c; all numeric ones by default.")] = None,
     n_clusters: Annotated[int | None, typer.Option(min=1, help="Number of clusters; found by default.")] = None,
-    snr_db: Annotated[float | None, typer.Option(help="Signal-to-noise ratio; lower is coarser.")] = None,
+    snr_db: Annotated[
+        float | None, typer.Option(help="Signal-to-noise ratio, dB; lower is coarser. Found by default.")
+    ] = None,
     assume: Annotated[str, typer.Option(help="What clusters look like: any, or gaussian.")] = "any",
     stability: Annotated[
         int | None,
         typer.Option(
             min=0,
-            help="Fit so many parts of the rows again, and say which clusters came back; 0 for none. By default ten "
-            "where there are 20 to 1,000 rows.",
+            help="How many parts of the rows to fit again, to see which clusters come back; 0 for none. Ten by "
+            "default where there are 20 to 1,000 rows.",
         ),
     ] = None,
     missing: Annotated[str, typer.Option(help="Rows with missing values: drop, or error.")] = "drop",
@@ -30,8 +32,8 @@ def cluster(
 ) -> None:
     """Find the clusters of a table, however many there are, and write a one-page report.
 
-    labels.csv has every row with its cluster and how probable it is, centres.csv the centres; report.html and
-    report.png show them. The exit code is 2 when the table cannot be used.
+    It writes labels.csv (every row with its cluster and how probable that is), centres.csv, report.html and
+    report.png. The exit code is 2 when the table cannot be used.
 
     Examples:
 

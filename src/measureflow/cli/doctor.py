@@ -7,11 +7,11 @@ import typer
 from measureflow.cli.app import AsJson, main
 
 
-@main.command()
+@main.command(short_help="Check what is installed.")
 def doctor(
     as_json: AsJson = False,
 ) -> None:
-    """Say what is installed, check the weights' checksums, and solve problems with known answers.
+    """Say what is installed, check the checksums of the weights, and solve problems with known answers.
 
     The exit code is 0 when all is well and 1 when something is wrong.
 

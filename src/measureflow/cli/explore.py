@@ -8,16 +8,16 @@ import typer
 from measureflow.cli.app import main
 
 
-@main.command()
+@main.command(short_help="Open the web page.")
 def explore(
     data: Annotated[Path | None, typer.Argument(help="A table to open the page with.")] = None,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port on this machine; any free one by default.")] = 0,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page in a browser.")] = True,
     results: Annotated[Path, typer.Option(help="Folder in which reproduce left its results.")] = Path("out"),
 ) -> None:
-    """Open the web page: watch tokens cluster layer by layer, attention flow, and circuits act.
+    """Open the web page: cluster a table and watch it happen, play with attention, take circuits apart.
 
-    It is served to this machine alone, and asks nothing of any other.
+    The page is served to this machine alone and asks nothing of any other.
 
     Examples:
 
@@ -38,10 +38,11 @@ def explore(
     except ImportError as error:
         typer.echo(f"The page needs more packages ({error.name}): pip install 'measureflow[explore]'", err=True)
         raise typer.Exit(2) from None
-    from measureflow.reproduce import PAPERS, artefacts
+    from measureflow.reproduce import PAPERS, artefacts, shown
 
     try:
-        app = create_app(data, results=results, artefacts={paper: artefacts(paper) for paper in PAPERS}, warm=True)
+        shelf = {paper: artefacts(paper) for paper in PAPERS}
+        app = create_app(data, results=results, artefacts=shelf, records=shown(), warm=True)
         serve(app, port, browser=browser)
     except OSError as error:
         typer.echo(f"Cannot explore: {error}", err=True)

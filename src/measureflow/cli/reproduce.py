@@ -9,7 +9,7 @@ import typer
 from measureflow.cli.app import AsJson, main
 
 
-@main.command()
+@main.command(short_help="Make tables and figures of the papers.")
 def reproduce(
     paper: Annotated[str | None, typer.Argument(help="zimin2025, clarkson2025, he2025 or castin2025.")] = None,
     artefact: Annotated[list[str] | None, typer.Argument(help="Tables and figures; all of them by default.")] = None,

@@ -9,7 +9,7 @@ import typer
 from measureflow.cli.app import AsJson, insist_on_a_folder, main
 
 
-@main.command()
+@main.command(short_help="Flow a cloud of tokens along an attention.")
 def simulate(
     attention: Annotated[
         str, typer.Option(help="softmax, l2, sinkhorn, linear, linear-epsilon, sigmoid, relu or exp.")
@@ -17,17 +17,17 @@ def simulate(
     d: Annotated[int, typer.Option(help="Dimension of a token.")] = 2,
     n: Annotated[int, typer.Option(help="Number of tokens.")] = 500,
     time: Annotated[float, typer.Option(help="How long to flow.")] = 2.0,
-    layers: Annotated[int, typer.Option(help="States to keep along the way.")] = 40,
+    layers: Annotated[int, typer.Option(help="States to keep on the way.")] = 40,
     value: Annotated[float, typer.Option(help="V is this number times the identity.")] = 1.0,
     key: Annotated[float, typer.Option(help="K is this number times the identity.")] = 1.0,
-    epsilon: Annotated[float, typer.Option(help="Of sinkhorn and linear-epsilon.")] = 1.0,
-    heads: Annotated[int, typer.Option(help="Heads, which share the coordinates; must divide d.")] = 1,
+    epsilon: Annotated[float, typer.Option(help="The epsilon of sinkhorn and linear-epsilon.")] = 1.0,
+    heads: Annotated[int, typer.Option(help="Number of heads; they share the coordinates, so it must divide d.")] = 1,
     masked: Annotated[bool, typer.Option("--masked", help="Tokens see only those before them.")] = False,
     relative: Annotated[bool, typer.Option("--relative", help="Flow along attention minus the token itself.")] = False,
     sphere: Annotated[bool, typer.Option("--sphere", help="Keep tokens on the unit sphere.")] = False,
     gaussian: Annotated[bool, typer.Option("--gaussian", help="Flow the Gaussian itself, in closed form.")] = False,
     fast: Annotated[float | None, typer.Option(help="Tolerance of the fast field for very many tokens.")] = None,
-    seed: Annotated[int, typer.Option(help="Of the random cloud.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the random cloud.")] = 0,
     animate: Annotated[bool, typer.Option(help="Also write flow.gif.")] = True,
     out: Annotated[Path, typer.Option(help="Folder for trajectory.csv, flow.png and flow.gif.")] = Path("out/simulate"),
     as_json: AsJson = False,
@@ -74,6 +74,7 @@ def simulate(
         Outcome.FINISHED: "It did not diverge.",
         Outcome.BLEW_UP: f"Blow-up in finite time, at t = {float(path.blow_up_time):.6g}.",
         Outcome.LEFT_FOR_INFINITY: "It outgrew the limit: divergence in infinite time.",
+        Outcome.OUT_OF_STEPS: "The solver ran out of steps before the time asked for: what becomes of it is not known.",
     }
     typer.echo(ending[cast(Outcome, path.outcome)])
     typer.echo("\n".join(str(file) for file in files))

@@ -9,7 +9,7 @@ import typer
 from measureflow.cli.app import AsJson, insist_on_a_folder, main
 
 
-@main.command()
+@main.command(short_help="Train a model, or go on with a training.")
 def train(
     config: Annotated[Path, typer.Argument(help="A TOML file such as configs/tiny.toml.")],
     out: Annotated[Path | None, typer.Option(help="Folder of the run; runs/<name of the config> by default.")] = None,
@@ -17,7 +17,7 @@ def train(
     devices: Annotated[int | None, typer.Option(help="Devices to use; one by default.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Train a model; interrupt it at any moment and go on later with --resume, to the same bits.
+    """Train a model. Interrupt it at any moment and go on later with --resume: the result is the same to the bit.
 
     Examples:
 

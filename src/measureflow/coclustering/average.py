@@ -59,15 +59,17 @@ class Average:
     @classmethod
     def read(cls, path: str | Path) -> Average:
         """The numbers in a file, which `training.fit_average` wrote."""
-        table = read_json(path)
+        return cls.from_table(read_json(path), Path(path).name)
+
+    @classmethod
+    def from_table(cls, table: dict, name: str = "the table") -> Average:
+        """The numbers in a table; a ValueError says what is wrong with one that comes from a file of that name."""
         if table.get("facts") != list(FACTS):
-            raise ValueError(f"{Path(path).name} weighs other facts than {', '.join(FACTS)}")
+            raise ValueError(f"{name} weighs other facts than {', '.join(FACTS)}")
         wanted = {"weights": len(FACTS), "exponents": 2 * len(EXPONENTS)} | dict.fromkeys(SCALARS, 1)
         found = {name: np.ravel(table.get(name, ())) for name in wanted}
         if not all(_are_numbers(found[name], n) for name, n in wanted.items()):
-            raise ValueError(
-                f"{Path(path).name} must hold finite numbers: " + ", ".join(f"{n} {w}" for w, n in wanted.items())
-            )
+            raise ValueError(f"{name} must hold finite numbers: " + ", ".join(f"{n} {w}" for w, n in wanted.items()))
         weights, exponents = (tuple(found[name].tolist()) for name in ("weights", "exponents"))
         bias, shape_scale, shape_shift, gaussian_scale = (float(found[name][0]) for name in SCALARS)
         return cls(weights, bias, shape_scale, shape_shift, gaussian_scale, exponents)

@@ -9,7 +9,7 @@ import numpy as np
 from measureflow.coclustering.average import Average, facts, gaussian_misfit
 from measureflow.coclustering.clusters import SeenRows, ShapedClusters
 from measureflow.coclustering.opinions import Opinion, consistent, of_gaussians, of_shapes, with_copies
-from measureflow.coclustering.partition import Partition, judged, outliers, tree_cut
+from measureflow.coclustering.partition import Partition, inner_tree, judged, outliers, tree_cut
 from measureflow.mixtures.clusters import GaussianClusters
 from measureflow.mixtures.rows import Rows
 from measureflow.models import AnyShapeFlow
@@ -19,14 +19,33 @@ FEWEST_ROWS = 32  # fewer are left to the Gaussians: the flow has seen no such s
 
 
 @dataclass(frozen=True)
-class Consensus:
-    """What two flows say of the rows seen."""
+class Agreement:
+    """What two opinions of the same rows come to."""
 
-    seen: SeenRows
-    opinion: Opinion
+    opinion: Opinion  # their average
     gaussian_weight: float  # of the Gaussians' opinion in it
     gaussians: Partition
     shapes: Partition  # the best cut of the tree of the opinion, or that of as many clusters as were asked for
+
+    @classmethod
+    def of(
+        cls,
+        average: Average,
+        shapes: Opinion,
+        gaussians: Opinion,
+        labels: np.ndarray,
+        misfit: float,
+        points: np.ndarray,
+        n_clusters: int | None = None,
+    ) -> Agreement:
+        """The agreement of shapes and Gaussians, the latter with a partition of points (n, d) and their misfit."""
+        cut = tree_cut(shapes)
+        known = facts(shapes, gaussians, cut, labels, misfit, points.shape[1])
+        opinion, weight = average.of(shapes, gaussians, known, cut.n_clusters)
+        opinion = with_copies(opinion, points)
+        tree = inner_tree(opinion, n_clusters)
+        opinion = consistent(opinion, tree[1]) if n_clusters is None else opinion.given(n_clusters)
+        return cls(opinion, weight, judged(opinion, labels), tree_cut(opinion, n_clusters, tree))
 
     @property
     def gaussians_win(self) -> bool:
@@ -40,8 +59,15 @@ class Consensus:
 
     @property
     def outliers(self) -> np.ndarray:
-        """Which of the rows seen belong to nothing."""
+        """Which of the rows belong to nothing."""
         return outliers(self.opinion)
+
+
+@dataclass(frozen=True)
+class Consensus(Agreement):
+    """What two flows say of the rows seen."""
+
+    seen: SeenRows
 
     def clusters(self, gaussians: GaussianClusters, rows: Rows) -> GaussianClusters | ShapedClusters:
         """The clusters of the better partition, over all rows."""
@@ -66,11 +92,6 @@ def consult(
     points = frame.rows_inward(X)
     r = clusters.probabilities(X)
     shapes, gaussians = of_shapes(flow, points), of_gaussians(r, n_clusters_posterior)
-    cut = tree_cut(shapes)
-    known = facts(shapes, gaussians, cut, r.argmax(1), gaussian_misfit(clusters, X), points.shape[1])
-    opinion, weight = average.of(shapes, gaussians, known, cut.n_clusters)
-    opinion = with_copies(consistent(opinion), points)
-    if n_clusters is not None:
-        opinion = opinion.given(n_clusters)
-    best = judged(opinion, r.argmax(1))
-    return Consensus(SeenRows(frame, points), opinion, weight, best, tree_cut(opinion, n_clusters))
+    misfit = gaussian_misfit(clusters, X)
+    agreement = Agreement.of(average, shapes, gaussians, r.argmax(1), misfit, points, n_clusters)
+    return Consensus(**vars(agreement), seen=SeenRows(frame, points))

@@ -24,6 +24,12 @@ class Opinion:
         """The probability that all rows are one cluster."""
         return self.n_clusters.get(1, 0.0)
 
+    def expected_ratios(self, n_clusters: np.ndarray | int) -> np.ndarray:
+        r"""What is expected of :math:`\min(K, k) / \max(K, k)` for numbers of clusters k, K being the true one."""
+        numbers, chances = (np.array(list(part), dtype=float) for part in (self.n_clusters, self.n_clusters.values()))
+        asked = np.asarray(n_clusters, dtype=float)[..., None]
+        return (np.minimum(numbers, asked) / np.maximum(numbers, asked)) @ chances
+
     def given(self, n_clusters: int) -> Opinion:
         """The same opinion of the pairs where the number of clusters is known."""
         return replace(self, n_clusters={n_clusters: 1.0})
@@ -39,16 +45,15 @@ def of_shapes(flow: AnyShapeFlow, points: np.ndarray) -> Opinion:
     return Opinion(together, dict(enumerate(numbers, 1)), torch.sigmoid(said.noise[0].double()).cpu().numpy())
 
 
-def consistent(opinion: Opinion) -> Opinion:
+def consistent(opinion: Opinion, tree: PairTree) -> Opinion:
     """The same opinion, whose probability of a single cluster does not contradict what it says of pairs.
 
     All rows of a single cluster belong together, so it cannot be likelier than that rows do which lie in different
-    clusters of the best cut.
+    clusters of the best cut of the tree of pairs.
     """
-    P, p_one = opinion.together, opinion.p_one
-    tree = PairTree.of(P)
-    labels = tree.labels(2 + int(tree.scores[1:].argmax()))
-    most = float(P[labels[:, None] != labels].mean())
+    if len(tree.within) < 2:
+        return opinion
+    p_one, most = opinion.p_one, tree.between(2 + int(tree.indices()[1:].argmax()))
     if p_one <= most:
         return opinion
     others = {K: p * (1 - most) / max(1 - p_one, 1e-12) for K, p in opinion.n_clusters.items()}

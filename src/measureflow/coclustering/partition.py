@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from measureflow.coclustering.opinions import Opinion
-from measureflow.measures.partitions import PairTree, cut_indices, expected_index, given_several
+from measureflow.measures.partitions import PairTree, expected_index
 
-COUNT_SHARE = 0.1  # what the probability of the number of clusters counts for beside the expected index
+RATIO_SHARE = 0.2  # what the expected ratio of the numbers of clusters counts for beside the expected index
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class Partition:
 
     labels: np.ndarray
     expected_index: float  # adjusted Rand index over the rows that are not outliers
-    p_count: float  # the probability of its number of clusters
+    expected_ratio: float  # of the smaller to the larger, of its number of clusters and the true one
 
     @property
     def n_clusters(self) -> int:
@@ -31,7 +31,7 @@ class Partition:
 
         A cluster of two or three rows hardly changes the index; whether it is one is for the number to say.
         """
-        return self.expected_index + COUNT_SHARE * self.p_count
+        return self.expected_index + RATIO_SHARE * self.expected_ratio
 
 
 def outliers(opinion: Opinion) -> np.ndarray:
@@ -40,33 +40,40 @@ def outliers(opinion: Opinion) -> np.ndarray:
     return out if 2 * out.sum() < len(out) else np.zeros_like(out)
 
 
-def tree_cut(opinion: Opinion, n_clusters: int | None = None) -> Partition:
-    """The cut of the average-linkage tree that is worth most, or that of so many clusters.
-
-    Outliers have no say in it; then each gets the label of the cluster whose rows it most likely belongs with.
-    """
+def inner_tree(opinion: Opinion, n_clusters: int | None = None) -> tuple[np.ndarray, PairTree]:
+    """Outliers (n,), which have no say, and the tree of all other rows; of all rows if so many clusters need them."""
     out = outliers(opinion)
     if n_clusters is not None and n_clusters > len(out) - out.sum():
         out = np.zeros_like(out)
-    P, p_one = opinion.together, opinion.p_one
-    inner = P[np.ix_(~out, ~out)]
-    tree = PairTree.of(given_several(inner, p_one))
+    return out, PairTree.of(opinion.together[np.ix_(~out, ~out)] if out.any() else opinion.together)
+
+
+def tree_cut(
+    opinion: Opinion, n_clusters: int | None = None, tree: tuple[np.ndarray, PairTree] | None = None
+) -> Partition:
+    """The cut of the average-linkage tree that is worth most, or that of so many clusters.
+
+    Outliers have no say in it; then each gets the label of the cluster whose rows it most likely belongs with. The tree
+    is that of `inner_tree`, which is found where it is not given.
+    """
+    out, pairs = inner_tree(opinion, n_clusters) if tree is None else tree
+    indices = pairs.indices(opinion.p_one)
     if n_clusters is None:
-        chances = np.array([opinion.n_clusters.get(K, 0.0) for K in range(1, len(inner) + 1)])
-        n_clusters = 1 + int((cut_indices(inner, p_one, tree) + COUNT_SHARE * chances).argmax())
-    chosen = tree.labels(n_clusters)
-    labels = np.empty(len(P), dtype=np.int64)
+        ratios = opinion.expected_ratios(np.arange(1, len(indices) + 1))
+        n_clusters = 1 + int((indices + RATIO_SHARE * ratios).argmax())
+    chosen = pairs.labels(n_clusters)
+    labels = np.empty(len(out), dtype=np.int64)
     labels[~out] = chosen
     if out.any():
-        labels[out] = memberships(P[np.ix_(out, ~out)], chosen).argmax(1)
-    return Partition(labels, expected_index(inner, chosen, p_one), opinion.n_clusters.get(n_clusters, 0.0))
+        labels[out] = memberships(opinion.together[np.ix_(out, ~out)], chosen).argmax(1)
+    return Partition(labels, float(indices[n_clusters - 1]), float(opinion.expected_ratios(n_clusters)))
 
 
 def judged(opinion: Opinion, labels: np.ndarray) -> Partition:
     """A partition from elsewhere, judged by an opinion."""
     inside = ~outliers(opinion)
     index = expected_index(opinion.together[np.ix_(inside, inside)], labels[inside], opinion.p_one)
-    return Partition(labels, index, opinion.n_clusters.get(int(labels.max()) + 1, 0.0))
+    return Partition(labels, index, float(opinion.expected_ratios(int(labels.max()) + 1)))
 
 
 def memberships(P: np.ndarray, labels: np.ndarray) -> np.ndarray:

@@ -25,16 +25,23 @@ LONGEST = 900  # seconds that making one artefact may take
 SHIPPED = Path(__file__).parent / "static" / "papers"  # thumbnails of what `make gallery` made, and what it found
 
 
-def shelf(results: Path, artefacts: Mapping[str, Sequence[str]]) -> list[dict[str, Any]]:
+Records = Mapping[str, Mapping[str, Mapping[str, Any]]]  # by paper and name: what a run that ships recorded
+
+
+def shelf(results: Path, artefacts: Mapping[str, Sequence[str]], records: Records) -> list[dict[str, Any]]:
     """Every paper with its tables and figures, those made so far with what they show."""
     names = {paper: list(artefacts.get(paper, ())) for paper in TITLES}
     return [
-        {"paper": paper, "title": TITLES[paper], "artefacts": [_artefact(results, paper, name) for name in wanted]}
+        {
+            "paper": paper,
+            "title": TITLES[paper],
+            "artefacts": [_artefact(results, paper, name, records) for name in wanted],
+        }
         for paper, wanted in names.items()
     ]
 
 
-def _artefact(results: Path, paper: str, name: str) -> dict[str, Any]:
+def _artefact(results: Path, paper: str, name: str, records: Records) -> dict[str, Any]:
     folder = results / paper / name
     file, shipped = folder / "findings.md", _shipped().get(f"{paper}-{name}", {})
     title, _, text = file.read_text(encoding="utf-8").partition("\n") if file.is_file() else ("", "", "")
@@ -44,6 +51,7 @@ def _artefact(results: Path, paper: str, name: str) -> dict[str, Any]:
         "title": title.partition(": ")[2] or shipped.get("title", ""),
         "said": said.strip() if found else "",
         "found": found.lstrip(":, ").strip() if found else said.strip(),
+        "verdicts": _verdicts(folder, records.get(paper, {}).get(name, {})),
         "made": file.is_file(),
         "thumbnail": shipped.get("thumbnail", ""),
         "size": "" if file.is_file() else shipped.get("size", ""),
@@ -54,6 +62,13 @@ def _artefact(results: Path, paper: str, name: str) -> dict[str, Any]:
     }
 
 
+def _verdicts(folder: Path, shipped: Mapping[str, Any]) -> list[dict[str, str]]:
+    """Each claim of the paper, what is printed of it, what was found, and the verdict; of the run made here, if any."""
+    own = folder / "run.json"
+    record = json.loads(own.read_text(encoding="utf-8")) if own.is_file() else shipped
+    return list(record.get("verdicts", ()))
+
+
 @lru_cache(maxsize=1)
 def _shipped() -> dict[str, dict[str, str]]:
     """What the package says of each artefact, by paper and name."""
@@ -61,7 +76,7 @@ def _shipped() -> dict[str, dict[str, str]]:
     return json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
 
 
-def make(results: Path, paper: str, name: str) -> dict[str, Any]:
+def make(results: Path, paper: str, name: str, records: Records) -> dict[str, Any]:
     """Make one artefact at size tiny in a process of its own; a ValueError carries what it complained of."""
     command = [*COMMAND, paper, name, "--size", "tiny", "--out", str(results)]
     try:
@@ -70,7 +85,7 @@ def make(results: Path, paper: str, name: str) -> dict[str, Any]:
         raise ValueError(f"it took longer than {LONGEST // 60} minutes; run the command in a terminal") from None
     if done.returncode:
         raise ValueError(done.stderr.strip().splitlines()[-1] if done.stderr.strip() else "it ended without a reason")
-    return _artefact(results, paper, name)
+    return _artefact(results, paper, name, records)
 
 
 @lru_cache(maxsize=256)

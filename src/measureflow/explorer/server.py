@@ -32,13 +32,15 @@ def create_app(
     *,
     results: Path = Path("out"),
     artefacts: Mapping[str, Sequence[str]] | None = None,
+    records: papers.Records | None = None,
     limits: Limits | None = None,
     hosts: Sequence[str] = HOSTS,
     warm: bool = False,
 ) -> FastAPI:
     """The whole server; ``data`` is the table the page opens with, ``artefacts`` what each paper has to show.
 
-    A ``warm`` server compiles in the background what the first fit needs.
+    ``records`` tell of the runs whose results ship with the package. A ``warm`` server compiles in the background what
+    the first fit needs.
     """
     limits = limits or Limits()
     jobs = Jobs(limits.running, limits.waiting)
@@ -54,6 +56,7 @@ def create_app(
     app.state.limits, app.state.jobs = limits, jobs
     app.state.gate = Gate(limits.running, limits.waiting)
     app.state.data, app.state.results, app.state.artefacts = data, results, artefacts or {}
+    app.state.records = records or {}
     app.add_middleware(TrustedHostMiddleware, allowed_hosts=list(hosts))
     app.add_middleware(Sealed)
     app.add_middleware(Crowd, most=limits.requests)
@@ -206,7 +209,8 @@ def _circuit(asked: str) -> bytes:
 @routes.get("/papers")
 def shelf(request: Request) -> list[dict[str, Any]]:
     """The papers, what each has to show, and what of it has been made here."""
-    return papers.shelf(request.app.state.results, request.app.state.artefacts)
+    state = request.app.state
+    return papers.shelf(state.results, state.artefacts, state.records)
 
 
 @routes.post("/papers/{paper}/{name}")
@@ -216,7 +220,7 @@ async def make(request: Request, paper: str, name: str) -> Any:
     if name not in state.artefacts.get(paper, ()):
         raise HTTPException(404, f"{paper} has no {name}")
     try:
-        return await state.gate.run(papers.make, state.results, paper, name)
+        return await state.gate.run(papers.make, state.results, paper, name, state.records)
     except ValueError as error:
         raise HTTPException(422, str(error)) from None
 

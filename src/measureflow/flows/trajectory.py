@@ -23,21 +23,37 @@ class Outcome(Enum):
     FINISHED = "none"  # it reached the last time asked for
     BLEW_UP = "finite time"  # it reaches infinity at its blow-up time
     LEFT_FOR_INFINITY = "infinite time"  # it outgrew the limit, at a pace that takes forever to reach infinity
+    OUT_OF_STEPS = "unknown"  # it was still on its way when the solver had taken all the steps it may
+
+
+def _outcome(blow_up_time: float, left: bool, unfinished: bool) -> Outcome:
+    if unfinished:
+        return Outcome.OUT_OF_STEPS
+    return Outcome.LEFT_FOR_INFINITY if left else Outcome.BLEW_UP if blow_up_time < torch.inf else Outcome.FINISHED
 
 
 class Trajectory:
     r"""The states of a flow: ``path[0]`` is where it began, ``path[-1]`` where it ended; its length counts both.
 
     ``times`` has the time of each state. ``blow_up_time`` (\*b) is when each trajectory reaches infinity, inf for those
-    that do not; ``left`` (\*b) marks those that leave for infinity without a time. Without these, all have finished.
+    that do not; ``left`` (\*b) marks those that leave for infinity without a time, ``unfinished`` (\*b) those whose
+    solver ran out of steps. Without these, all have finished.
     """
 
-    def __init__(self, states: list, times: list, blow_up_time: Tensor | None = None, left: Tensor | None = None):
+    def __init__(
+        self,
+        states: list,
+        times: list,
+        blow_up_time: Tensor | None = None,
+        left: Tensor | None = None,
+        unfinished: Tensor | None = None,
+    ):
         self.states, self.times = states, times
         if blow_up_time is None:
             blow_up_time = positions(states[0]).new_full(batch_shape(states[0]), torch.inf)
         self.blow_up_time = blow_up_time
-        self.left = torch.zeros_like(blow_up_time, dtype=torch.bool) if left is None else left
+        none = torch.zeros_like(blow_up_time, dtype=torch.bool)
+        self.left, self.unfinished = (none if these is None else these for these in (left, unfinished))
 
     def __len__(self) -> int:
         return len(self.states)
@@ -48,7 +64,7 @@ class Trajectory:
     def __getitem__(self, layer: slice) -> Trajectory: ...
     def __getitem__(self, layer: int | slice) -> Any:
         if isinstance(layer, slice):
-            return Trajectory(self.states[layer], self.times[layer], self.blow_up_time, self.left)
+            return Trajectory(self.states[layer], self.times[layer], *self._endings)
         return self.states[layer]
 
     def __iter__(self) -> Iterator:
@@ -56,7 +72,11 @@ class Trajectory:
 
     def mapped(self, view: Callable[[State], State]) -> Trajectory:
         """The same flow with ``view(state)`` in place of each state."""
-        return Trajectory([view(state) for state in self.states], self.times, self.blow_up_time, self.left)
+        return Trajectory([view(state) for state in self.states], self.times, *self._endings)
+
+    @property
+    def _endings(self) -> tuple[Tensor, Tensor, Tensor]:
+        return self.blow_up_time, self.left, self.unfinished
 
     @property
     def points(self) -> Tensor:
@@ -75,15 +95,16 @@ class Trajectory:
         >>> Trajectory([torch.zeros(1, 2)], [0.0]).outcome
         <Outcome.FINISHED: 'none'>
         """
-        found = [
-            Outcome.LEFT_FOR_INFINITY if left else Outcome.BLEW_UP if time < torch.inf else Outcome.FINISHED
-            for left, time in zip(self.left.flatten().tolist(), self.blow_up_time.flatten().tolist(), strict=True)
-        ]
+        endings = zip(*(these.flatten().tolist() for these in self._endings), strict=True)
+        found = [_outcome(time, left, unfinished) for time, left, unfinished in endings]
         return found if self.blow_up_time.ndim else found[0]
 
     @property
     def divergence(self) -> list[str] | str:
-        """The outcome in a word: ``"none"``, ``"finite time"`` (blow-up) or ``"infinite time"`` (it grew too large)."""
+        """The outcome in a word.
+
+        ``"none"``, ``"finite time"`` (blow-up), ``"infinite time"`` (it grew too large) or ``"unknown"`` (no steps).
+        """
         outcome = self.outcome
         return [one.value for one in outcome] if isinstance(outcome, list) else outcome.value
 

@@ -18,10 +18,11 @@ from scipy.spatial.distance import squareform
 
 @dataclass(frozen=True)
 class PairTree:
-    """The average-linkage tree of 1 - P over n rows, and the expected index of each of its cuts."""
+    """The average-linkage tree of 1 - P over n rows, and sums over pairs within the clusters of each of its cuts."""
 
     merges: np.ndarray  # (n - 1, 2): the clusters that each step merges, rows first
-    scores: np.ndarray  # (n,): the expected adjusted Rand index at 1, 2, ..., n clusters; that of one is zero
+    within: np.ndarray  # (n,): pairs within clusters, of the cuts into 1, 2, ..., n clusters
+    agreeing: np.ndarray  # (n,): the sum of P over these pairs
 
     @classmethod
     def of(cls, P: np.ndarray) -> PairTree:
@@ -32,20 +33,31 @@ class PairTree:
         """
         n = len(P)
         if n < 2:
-            return cls(np.empty((0, 2), dtype=np.int64), np.zeros(n))
-        pairs = squareform((P + P.T) / 2, checks=False)
-        tree = linkage(1 - pairs, "average")
+            return cls(np.empty((0, 2), dtype=np.int64), np.zeros(n), np.zeros(n))
+        tree = linkage(1 - squareform((P + P.T) / 2, checks=False), "average")
         merges = tree[:, :2].astype(np.int64)
         sizes = np.concatenate([np.ones(n), tree[:, 3]])
         joined = sizes[merges[:, 0]] * sizes[merges[:, 1]]
         within, agreeing = np.cumsum(joined), np.cumsum(joined * (1 - tree[:, 2]))
-        total, expected = n * (n - 1) / 2, pairs.sum()
-        chance = within * expected / total
-        room = (within + expected) / 2 - chance
-        scores = np.where(room > 1e-9 * total, (agreeing - chance) / np.maximum(room, 1e-12 * total), 0.0)
-        scores[-1] = 0.0
-        alone = float(expected <= 1e-9 * total)  # no two rows belong together
-        return cls(merges, np.append(scores[::-1], alone))
+        return cls(merges, np.append(within[::-1], 0.0), np.append(agreeing[::-1], 0.0))
+
+    def indices(self, p_one: float = 0.0) -> np.ndarray:
+        """The expected adjusted Rand index (n,) of the cuts into 1, 2, ..., n clusters.
+
+        With probability ``p_one`` all rows are one cluster: then the cut into one cluster has an index of one, and
+        every other cut zero. Otherwise the cut into one cluster has zero, and the others have what P says given that
+        there are several clusters.
+        """
+        if len(self.within) < 2:
+            return np.ones(len(self.within))
+        found = _index(self.agreeing, self.within, self.agreeing[0], self.within[0], p_one)
+        found[0] = p_one
+        return found
+
+    def between(self, n_clusters: int) -> float:
+        """The mean of P over pairs of rows in different clusters of a cut into at least two."""
+        cut = n_clusters - 1
+        return float((self.agreeing[0] - self.agreeing[cut]) / (self.within[0] - self.within[cut]))
 
     def labels(self, n_clusters: int) -> np.ndarray:
         """Labels (n,) of that many clusters, numbered by their first rows."""
@@ -61,11 +73,6 @@ class PairTree:
         return np.argsort(np.argsort(first))[inverse]
 
 
-def given_several(P: np.ndarray, p_one: float) -> np.ndarray:
-    """Pair probabilities given that the rows are not all one cluster, which they are with probability ``p_one``."""
-    return np.clip((P - p_one) / max(1 - p_one, 1e-9), 0.0, 1.0)
-
-
 def expected_index(P: np.ndarray, labels: np.ndarray, p_one: float = 0.0) -> float:
     """The expected adjusted Rand index of a partition, if the rows are one cluster with probability ``p_one``.
 
@@ -75,33 +82,30 @@ def expected_index(P: np.ndarray, labels: np.ndarray, p_one: float = 0.0) -> flo
     """
     if len(P) < 2 or (labels == labels[0]).all():
         return float(p_one)
-    n, n_clusters = len(P), int(labels.max()) + 1
-    P = given_several(P, p_one)
-    member = np.zeros((n, n_clusters), dtype=P.dtype)
+    n = len(P)
+    member = np.zeros((n, int(labels.max()) + 1), dtype=P.dtype)
     member[np.arange(n), labels] = 1.0
-    total, alone = n * (n - 1) / 2, np.trace(P)
+    alone = np.trace(P)
     within = (float((member.sum(0) ** 2).sum()) - n) / 2
     expected = (float(P.sum()) - alone) / 2
     agreeing = (float((member * (P @ member)).sum()) - alone) / 2
-    chance = within * expected / total
-    room = (within + expected) / 2 - chance
-    return float((1 - p_one) * (agreeing - chance) / room) if room > 1e-9 * total else 0.0
-
-
-def cut_indices(P: np.ndarray, p_one: float, tree: PairTree) -> np.ndarray:
-    """The expected adjusted Rand index (n,) of the cuts of a tree into 1, 2, ..., n clusters.
-
-    With probability ``p_one`` all rows are one cluster: then the cut into one cluster has an index of one, and every
-    other cut zero. Otherwise the cut into one cluster has zero, and the others have what P says given that there are
-    several clusters.
-    """
-    if len(P) < 2:
-        return np.ones(len(P))
-    scores = (1 - p_one) * tree.scores
-    scores[0] = p_one
-    return scores
+    return float(_index(np.array(agreeing), np.array(within), expected, n * (n - 1) / 2, p_one))
 
 
 def best_cut(P: np.ndarray, p_one: float) -> int:
-    """The number of clusters of the cut with the largest expected index; see `cut_indices`."""
-    return 1 + int(cut_indices(P, p_one, PairTree.of(given_several(P, p_one))).argmax())
+    """The number of clusters of the cut with the largest expected index; see `PairTree.indices`."""
+    return 1 + int(PairTree.of(P).indices(p_one).argmax())
+
+
+def _index(agreeing: np.ndarray, within: np.ndarray, expected: float, total: float, p_one: float) -> np.ndarray:
+    r"""The expected index from sums over pairs: of P within clusters, of pairs within clusters, of P, of all pairs.
+
+    Given that there are several clusters, a pair belongs together with probability :math:`(P - p_1) / (1 - p_1)`.
+    """
+    several = max(1 - p_one, 1e-9)
+    agreeing, expected = (agreeing - p_one * within) / several, max(expected - p_one * total, 0.0) / several
+    chance = within * expected / total
+    room = (within + expected) / 2 - chance
+    found = np.where(room > 1e-9 * total, (agreeing - chance) / np.maximum(room, 1e-12 * total), 0.0)
+    apart = (within == 0) & (expected <= 1e-9 * total)  # no two rows belong together, and the partition says so
+    return (1 - p_one) * np.where(apart, 1.0, found)

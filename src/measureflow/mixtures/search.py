@@ -19,6 +19,7 @@ FLOW_ROWS = 1024  # the flow sees no more rows than this: its time grows with th
 CLIMB_ROWS = 4096  # rows on which numbers of clusters are compared
 MOST_CLUSTERS = 60  # when their number is looked for
 ROUNDS = 4  # of learning the shape of the noise from the clusters, and the clusters from the shape
+FRAME_ROWS = 512  # rows on which frames are compared: a search in each
 SHAPE_ROWS = 2048  # rows on which shapes are compared
 WRONG_SNR_DB = 1.0  # the flow runs again if its SNR was wrong by this, judged by the clusters found
 MOST_SHAPES = 20  # clusters that are given shapes
@@ -72,6 +73,10 @@ class Search:
         """Clusters of one noise, in whichever frame there is most evidence for; a noise that is known is round."""
         if self.snr_db is not None:
             return self._in(Frame.of(self.rows, scaled=False))
+        if len(self.rows.weights) > FRAME_ROWS:
+            sample = self.rows.sample(FRAME_ROWS)
+            few = Search(self.model, sample, n_clusters=self.n_clusters, snr_db=None, n_layers=self.n_layers)
+            return self._in(few._round_clusters().frame)
         return max((self._from(frame) for frame in Frame.first(self.rows)), key=lambda found: found.evidence)
 
     def _from(self, frame: Frame) -> SearchResult:

@@ -11,7 +11,7 @@ from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
 
-from torch import nn
+from torch import Tensor, nn
 
 from measureflow.models.any_dimension import AnyDimensionConfig, AnyDimensionFlow
 from measureflow.models.any_shape import AnyShapeConfig, AnyShapeFlow
@@ -93,7 +93,7 @@ def warm_start(model: nn.Module, start: str) -> None:
 
     ``start`` names a shipped model, or the folder of one.
     """
-    source = _opened(start).state_dict()
+    source = _tensors(start)
     fitting = {}
     for name, tensor in model.state_dict().items():
         given = source.get(name, source.get(_of_shared_block(name)))
@@ -106,16 +106,18 @@ def warm_start(model: nn.Module, start: str) -> None:
 
 def digest(start: str) -> str:
     """A digest of the weights ``start`` names, which differs where any of them does."""
-    tensors = _opened(start).state_dict()
+    tensors = _tensors(start)
     content = b"".join(name.encode() + tensor.numpy().tobytes() for name, tensor in sorted(tensors.items()))
     return hashlib.sha256(content).hexdigest()[:16]
 
 
-def _opened(start: str) -> nn.Module:
+def _tensors(start: str) -> dict[str, Tensor]:
+    """The weights ``start`` names, whatever model they are of."""
     if start in load_pretrained.available():
-        return load_pretrained(start)
-    if (Path(start) / "config.json").is_file():
-        return load_model(start)
+        with as_file(files("measureflow") / "weights" / start) as folder:
+            return load_tensors(folder / "model.safetensors")[0]
+    if (Path(start) / "model.safetensors").is_file():
+        return load_tensors(Path(start) / "model.safetensors")[0]
     shipped = ", ".join(load_pretrained.available())
     raise ValueError(f"start must be a shipped model ({shipped}) or the folder of a model, got {start!r}")
 

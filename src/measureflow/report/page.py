@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 
+from measureflow.estimators.stability import RECOVERED, SHARE
 from measureflow.flows.pictures import colour
 from measureflow.report.dial import dial_curve
 from measureflow.report.pictures import (
@@ -20,9 +21,8 @@ from measureflow.report.pictures import (
     draw_flow,
     draw_uncertainty,
     plane,
-    share,
 )
-from measureflow.report.summary import PLAIN, Summary, brief, sentence
+from measureflow.report.summary import PLAIN, Summary, brief, percent, sentence
 
 MOST_COLUMNS = 16  # of the heat map
 
@@ -56,6 +56,7 @@ def page(summary: Summary, title: str) -> str:
         skipped=f" Skipped: {skipped}." if skipped else "",
         notes=notes and f" {notes}",
         noise=_noise(summary),
+        again=_again(summary),
     )
 
 
@@ -95,7 +96,7 @@ def _figure(words: str, figure: Figure) -> str:
 def _row(summary: Summary, k: int) -> str:
     traits = "<br>".join(escape(trait) for trait in summary.traits(k)) or PLAIN
     stable = summary.mixture.stability_
-    cells = [_dot(k), f"{summary.sizes[k]:,}", share(summary.shares[k])]
+    cells = [_dot(k), f"{summary.sizes[k]:,}", percent(summary.shares[k])]
     cells += [] if stable is None else [f"{stable.clusters[k]:.0%}"]
     return "<tr>" + "".join(f"<td>{cell}</td>" for cell in [*cells, traits]) + "</tr>"
 
@@ -128,6 +129,17 @@ def _noise(summary: Summary) -> str:
     spread = zip(summary.table.columns, np.sqrt(np.diagonal(m.noise_covariance_)), strict=True)
     told = ", ".join(f"{escape(name)} {sd:.3g}" for name, sd in list(spread)[:8])
     return f"Standard deviations within clusters: {told}.{strength}"
+
+
+def _again(summary: Summary) -> str:
+    """What it means that a cluster comes back, where that was measured."""
+    if summary.mixture.stability_ is None:
+        return ""
+    share, alike = f"{SHARE:.0%}", f"{RECOVERED:g}"
+    return (
+        f" A cluster comes back if a fit to {share} of the rows has one much like it: of all rows in either, at least "
+        f"{alike} are in both."
+    )
 
 
 PAGE = """<!doctype html>
@@ -181,7 +193,8 @@ PAGE = """<!doctype html>
 <h2>Centres, column by column</h2>
 <div class="scroll">{heat}</div>
 <p class="foot">Columns used: {columns}.{skipped}{notes} {noise}
-In brackets: its centre, and how many standard deviations of all rows (sd) it lies from their mean; the colour of a cell
-says the same. Every row with its cluster is in labels.csv, every centre in centres.csv.</p>
+Numbers in brackets are the centre of the cluster and how far it lies from the mean of all rows, in standard deviations
+of all rows (sd); the colour of a cell shows the same distance.{again} labels.csv has every row with its cluster,
+centres.csv every centre.</p>
 </html>
 """

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from measureflow.flows.pictures import COLOURS, colour
-from measureflow.report.summary import PLAIN, SURE, Summary, count
+from measureflow.report.summary import PLAIN, SURE, Summary, count, percent
 
 GREY, INK = "#8d99ae", "#22303c"
 OTHER = ("#8d99ae", 0.4)  # of bars beside the one that was chosen
@@ -107,14 +107,14 @@ def draw_uncertainty(axes: Axes, summary: Summary) -> None:
     axes.bar(shown, [posterior[k] for k in shown], width=0.7, color=[COLOURS[0] if k == K else OTHER for k in shown])
     for k in shown:
         if posterior[k] >= 0.02 or k == K:
-            at, words = (k, posterior[k]), share(posterior[k])
+            at, words = (k, posterior[k]), percent(posterior[k])
             axes.annotate(words, at, (0, 3), textcoords="offset points", ha="center", fontsize=9, color=EITHER)
     most = max(0.4, max(posterior[k] for k in shown))
     axes.set(xticks=shown, xlim=(shown[0] - 1, shown[-1] + 1), ylim=(0, 1.3 * most), xlabel="number of clusters")
     axes.set_yticks([tick for tick in (0, 0.25, 0.5, 0.75, 1) if tick <= most])
     asked = summary.mixture.n_clusters is not None
     axes.set_title("K was asked for" if asked else "How probable is each K?", loc="left", fontsize=11, color=INK)
-    sure = f"{summary.uncertain:.1%} of the rows are below {SURE:.0%}\nin the cluster they were given"
+    sure = f"{percent(summary.uncertain)} of the rows are below {SURE:.0%}\nin the cluster they were given"
     axes.text(0.03, 0.98, sure, transform=axes.transAxes, fontsize=9, va="top", color=EITHER)
 
 
@@ -142,7 +142,7 @@ def described(summary: Summary) -> list[tuple[int | None, str]]:
     """A line for each of the largest clusters, and one for all the smaller ones together."""
     sizes, shares = summary.sizes, summary.shares
     named = len(sizes) if len(sizes) <= MOST_NAMED + 1 else MOST_NAMED  # a lone last one is named too
-    large = [f"{count(int(sizes[k]), 'row')} ({share(shares[k])})" for k in range(named)]
+    large = [f"{count(int(sizes[k]), 'row')} ({percent(shares[k])})" for k in range(named)]
     rows: list[tuple[int | None, str]] = [
         (k, f"{large[k]}: {', '.join(summary.traits(k)) or PLAIN}") for k in range(named)
     ]
@@ -187,11 +187,6 @@ def alone(draw_on, size: tuple[float, float] = (5.4, 4.3)) -> Figure:
         words.set_color(EITHER)
     axes.set_title(axes.get_title(loc="left"), loc="left", color=EITHER)
     return figure
-
-
-def share(p: float) -> str:
-    """A share in words that fit it."""
-    return f"{p:.0%}" if p >= 0.005 else "<1%"
 
 
 def _limit(axes: Axes, x: np.ndarray) -> None:

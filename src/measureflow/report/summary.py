@@ -14,6 +14,7 @@ from measureflow.report.continuum import pieces
 from measureflow.tables.read import Table
 
 SURE = 0.9  # a row whose most probable cluster is less probable than this is called uncertain
+LIKELY = 0.8  # the probability of a range of K that is told where no K is probable by itself
 NOTABLE = 0.25  # standard deviations from the mean of all rows that are worth a word
 MOST_TRAITS = 3
 MOST_LISTED = 8  # clusters named in one sentence
@@ -116,14 +117,16 @@ class Summary:
     def certainty(self) -> str:
         """How sure it is, in sentences."""
         m, outliers = self.mixture, int(self.outliers.sum())
-        K, share = m.n_clusters_, m.n_clusters_posterior_.get(m.n_clusters_, 0.0)
+        K = m.n_clusters_
         gaussian = "If the clusters are Gaussian, " if np.isnan(m.expected_index_) else ""
-        found = f"{gaussian}K = {K} has probability {share:.2f}"
-        words = [f"K = {K} was asked for" if m.n_clusters is not None else found]
+        told = [f"K = {K} was asked for" if m.n_clusters is not None else gaussian + odds(m.n_clusters_posterior_, K)]
         if np.isfinite(m.expected_index_) and K > 1:
-            words.append(f"an adjusted Rand index of {m.expected_index_:.2f} with the true clusters is expected")
-        words.append(f"{self.uncertain:.1%} of the rows belong to their cluster with probability below {SURE:g}")
-        told = ["; ".join(words)]
+            told.append(
+                f"The expected agreement with the true clusters is {m.expected_index_:.2f} (adjusted Rand index: 1 is "
+                "perfect, 0 is chance)"
+            )
+        doubt = f": their cluster has a probability below {SURE:g}" if self.uncertain else ""
+        told.append(f"{percent(self.uncertain)} of the rows are uncertain{doubt}")
         if m.stability_ is not None:
             again = m.stability_.n_clusters.get(K, 0.0)
             told.append(f"Fitted again to parts of the rows, K = {K} came back {again:.0%} of the time")
@@ -224,6 +227,35 @@ def _as_fitted(mixture: FlowMixture, X: np.ndarray) -> np.ndarray | pd.DataFrame
     """Rows with the names of the columns if the mixture was fitted with names."""
     names = getattr(mixture, "feature_names_in_", None)
     return X if names is None else pd.DataFrame(X, columns=names)
+
+
+def odds(posterior: dict[int, float], K: int) -> str:
+    """How probable K clusters are; where that is below one half, also numbers around it that are more than likely.
+
+    >>> odds({2: 0.1, 3: 0.4, 4: 0.3, 5: 0.2}, 3)
+    'K = 3 has probability 0.40, K from 3 to 5 has 0.90'
+    """
+    low = high = K
+    total = posterior.get(K, 0.0)
+    said = f"K = {K} has probability {total:.2f}"
+    if total >= 0.5:
+        return said
+    while total < LIKELY - 1e-9 and (low > min(posterior) or high < max(posterior)):
+        below, above = posterior.get(low - 1, 0.0), posterior.get(high + 1, 0.0)
+        if high < max(posterior) and (above >= below or low <= min(posterior)):
+            high, total = high + 1, total + above
+        else:
+            low, total = low - 1, total + below
+    return f"{said}, K from {low} to {high} has {total:.2f}"
+
+
+def percent(p: float) -> str:
+    """A share of a hundred; one that is nearly nothing is not called nothing.
+
+    >>> percent(0.667), percent(0.001), percent(0.0)
+    ('67%', '<1%', '0%')
+    """
+    return "<1%" if 0 < p < 0.005 else f"{p:.0%}"
 
 
 def sentence(words: str) -> str:

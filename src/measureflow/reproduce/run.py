@@ -55,7 +55,8 @@ def reproduce(paper: str, artefact: str, size: str = "small", out: str | Path = 
         return [folder / name for name in old["files"]]
     cache = folder / "cache" / size
     cache.mkdir(parents=True, exist_ok=True)
-    tables = _kept_tables(old, module, size, folder)
+    made_by = _digests(module)  # before the work: a file may change while it runs
+    tables = _kept_tables(old, {"size": size, **made_by}, folder)
     if tables is None:
         with _clock(cache / "seconds"):
             tables = module.compute(size, cache)
@@ -68,22 +69,24 @@ def reproduce(paper: str, artefact: str, size: str = "small", out: str | Path = 
     ]
     record = {
         "title": module.TITLE, "size": size, "budget": module.budget(size), "seconds": _seconds(cache / "seconds"),
-        "commit": commit(), "code": code_digest(module), "computing": computing_digest(module),
-        "weights": weight_digests(getattr(module, "WEIGHTS", ())),
-        "verdicts": [vars(verdict) for verdict in module.verdicts(tables)], "files": [file.name for file in files],
+        **made_by, "verdicts": [vars(verdict) for verdict in module.verdicts(tables)],
+        "files": [file.name for file in files],
     }  # fmt: skip
     _write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", folder / "run.json")
     return files
 
 
-def _kept_tables(old: dict | None, module: Any, size: str, folder: Path) -> dict[str, pd.DataFrame] | None:
-    """The tables of the run in a folder, if nothing that they were computed by has changed since."""
-    now = {
-        "size": size,
-        "computing": computing_digest(module),
+def _digests(module: Any) -> dict[str, Any]:
+    """What a run is made by: the commit, and digests of code and weights."""
+    return {
+        "commit": commit(), "code": code_digest(module), "computing": computing_digest(module),
         "weights": weight_digests(getattr(module, "WEIGHTS", ())),
-    }
-    if old is None or any(old.get(name) != value for name, value in now.items()):
+    }  # fmt: skip
+
+
+def _kept_tables(old: dict | None, now: dict[str, Any], folder: Path) -> dict[str, pd.DataFrame] | None:
+    """The tables of the run in a folder, if nothing that they were computed by has changed since."""
+    if old is None or any(old.get(name) != now[name] for name in ("size", "computing", "weights")):
         return None
     names = [name for name in old["files"] if name.endswith(".csv")]
     return {name.removesuffix(".csv"): pd.read_csv(folder / name) for name in names}

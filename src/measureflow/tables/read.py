@@ -46,7 +46,8 @@ class Table:
         n, gaps, repeated = len(self.frame), int((~self.complete).sum()), int(self.frame.duplicated().sum())
         out = [f"{n:,} rows, {gaps:,} of them with gaps left out"] if gaps else []
         if repeated:
-            out.append(f"{repeated:,} rows repeat another one; each counts as often as it occurs")
+            again = "1 row repeats" if repeated == 1 else f"{repeated:,} rows repeat"
+            out.append(f"{again} another one; each counts as often as it occurs")
         for name, reason in self.skipped.items():
             if reason == "a code":
                 out.append(f"Column {name!r} looks like a code, not a quantity, and is left out; ask for it to use it")

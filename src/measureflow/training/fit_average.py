@@ -11,6 +11,7 @@ import argparse
 import json
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import torch
@@ -18,15 +19,16 @@ from torch import Tensor
 from torch.nn.functional import binary_cross_entropy
 
 from measureflow.attention.threads import one_thread
-from measureflow.coclustering.average import EXPONENTS, FACTS, SUREST, count_facts, facts, gaussian_misfit
-from measureflow.coclustering.opinions import of_gaussians, of_shapes
+from measureflow.coclustering.average import EXPONENTS, FACTS, SUREST, Average, count_facts, facts, gaussian_misfit
+from measureflow.coclustering.consensus import Agreement
+from measureflow.coclustering.opinions import Opinion, of_gaussians, of_shapes
 from measureflow.coclustering.partition import tree_cut
 from measureflow.measures.priors import Between, MixturePrior, WholeBetween
 from measureflow.measures.shapes import ShapePrior
 from measureflow.mixtures.clusters import GaussianClusters
 from measureflow.mixtures.rows import distinct_rows
 from measureflow.mixtures.search import Search
-from measureflow.models import load_pretrained
+from measureflow.models import AnyShapeFlow, load_pretrained
 from measureflow.models.any_shape.flow import MOST_CLUSTERS
 from measureflow.models.checkpoints import write_atomically
 from measureflow.models.pretrained import load_model
@@ -62,11 +64,20 @@ class Judged:
         numbers, chances = (np.array(list(part)) for part in zip(*found.posterior.items(), strict=True))
         return cls(points, labels, r, numbers, chances, misfit)
 
-    def asked(self, flow, number: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    @property
+    def opinion(self) -> Opinion:
+        """The Gaussians' opinion."""
+        return of_gaussians(self.r, dict(zip(self.numbers.tolist(), self.chances.tolist(), strict=True)))
+
+    @property
+    def n_clusters(self) -> int:
+        """The true number of clusters."""
+        return len(set(self.labels[self.labels >= 0].tolist()))
+
+    def asked(self, shapes: Opinion, number: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The facts of this set; of some pairs what the shapes say, what the Gaussians say, and the truth; and what is
         said of each number of clusters, the true one first."""
-        shapes = of_shapes(flow, self.points)
-        gaussians = of_gaussians(self.r, dict(zip(self.numbers.tolist(), self.chances.tolist(), strict=True)))
+        gaussians = self.opinion
         member, rng = np.flatnonzero(self.labels >= 0), np.random.default_rng([SEED, number, 1])
         i = rng.choice(member, PAIRS)
         j = rng.choice(member, PAIRS)
@@ -74,7 +85,7 @@ class Judged:
         pairs = [shapes.together[i, j], gaussians.together[i, j], self.labels[i] == self.labels[j]]
         cut = tree_cut(shapes)
         known = facts(shapes, gaussians, cut, self.r.argmax(1), float(self.misfit), self.points.shape[1])
-        K = len(set(self.labels[member].tolist()))
+        K = self.n_clusters
         numbers = [K, *(k for k in range(1, MOST_CLUSTERS + 1) if k != K)][:MOST_CLUSTERS]
         counts = count_facts(shapes, gaussians, cut.n_clusters, numbers, pi=0.0)[:, : len(EXPONENTS)]
         return known, np.stack(pairs).astype(float), counts
@@ -163,20 +174,63 @@ def _fit_counts(pi: Tensor, counts: Tensor) -> list[float]:
     return exponents.detach().tolist()
 
 
+def fit_sets(parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]]) -> dict:
+    """The numbers of largest likelihood for what was `asked` of some sets."""
+    known, pairs, counts = (torch.from_numpy(np.stack(part)) for part in zip(*parts, strict=True))
+    shapes, gaussians, same = pairs.unbind(1)
+    return fit(known, shapes, gaussians, same, counts)
+
+
+def cross_validate(sets: list[Judged], opinions: list[Opinion], parts: list, folds: int = 5) -> dict[str, np.ndarray]:
+    """How well each answer does on sets that its weights were not fitted to: (sets, 2), the adjusted Rand index and the
+    error in the number of clusters, of the Gaussians, the shapes, and both together."""
+    from sklearn.metrics import adjusted_rand_score
+
+    scores = {name: np.empty((len(sets), 2)) for name in ("Gaussians", "shapes", "both")}
+    for fold in range(folds):
+        average = Average.from_table(fit_sets([part for number, part in enumerate(parts) if number % folds != fold]))
+        for number in range(fold, len(sets), folds):
+            judged, member = sets[number], sets[number].labels >= 0
+            labels = judged.r.argmax(1)
+            agreement = Agreement.of(
+                average, opinions[number], judged.opinion, labels, float(judged.misfit), judged.points
+            )
+            answers = {"Gaussians": labels, "shapes": tree_cut(opinions[number]).labels}
+            for name, found in (answers | {"both": agreement.partition.labels}).items():
+                index = adjusted_rand_score(judged.labels[member], found[member])
+                scores[name][number] = index, abs(len(set(found.tolist())) - judged.n_clusters)
+    return scores
+
+
+def validation_table(sets: list[Judged], scores: dict[str, np.ndarray]) -> str:
+    """The means of `cross_validate` over all sets, over round ones, and over single clusters."""
+    numbers, single = np.arange(len(sets)), np.array([judged.n_clusters == 1 for judged in sets])
+    kinds = {"all": numbers >= 0, "round": numbers % ROUND_EVERY == 0, "single": single}
+    lines = ["sets        answer      index   clusters off by"]
+    for kind, chosen in kinds.items():
+        for name, values in scores.items():
+            index, error = values[chosen].mean(0)
+            lines.append(f"{kind:6s}{chosen.sum():5d} {name:10s} {index:6.3f} {error:6.2f}")
+    return "\n".join(lines)
+
+
 def main() -> None:
     """Draw the sets, ask both flows, fit, and write average.json."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model", type=Path, help="folder of an any-shape model; average.json is written into it")
     parser.add_argument("--sets", type=int, default=600)
     parser.add_argument("--folder", type=Path, default=Path("out/average"), help="keeps what the Gaussians say")
+    parser.add_argument("--validate", action="store_true", help="cross-validate the answer, and write nothing")
     arguments = parser.parse_args()
-    flow = load_model(arguments.model)
+    flow = cast(AnyShapeFlow, load_model(arguments.model))
     torch.set_num_threads(1)
     sets = judged_sets(arguments.folder, arguments.sets)
-    parts = [judged.asked(flow, number) for number, judged in enumerate(sets)]
-    known, pairs, counts = (torch.from_numpy(np.stack(part)) for part in zip(*parts, strict=True))
-    shapes, gaussians, same = pairs.unbind(1)
-    table = fit(known, shapes, gaussians, same, counts) | {"sets": arguments.sets, "seed": SEED}
+    opinions = [of_shapes(flow, judged.points) for judged in sets]
+    parts = [judged.asked(shapes, number) for number, (judged, shapes) in enumerate(zip(sets, opinions, strict=True))]
+    if arguments.validate:
+        print(validation_table(sets, cross_validate(sets, opinions, parts)))
+        return
+    table = fit_sets(parts) | {"sets": arguments.sets, "seed": SEED}
     write_atomically(arguments.model / "average.json", (json.dumps(table, indent=2) + "\n").encode())
     print(json.dumps(table, indent=2))
 

@@ -112,9 +112,11 @@ export class Dial {
     if (!this.counts.size) return;
     const here = plateaus(this.curve).find(({ from, to }) => this.value >= from && this.value <= to);
     const words = here
-      ? `From ${here.from.toFixed(0)} to ${here.to.toFixed(0)} dB the answer stays at ${here.K}: a plateau is a number the data mean.`
-      : "The answer changes quickly here: a small turn of the dial gives another number. Trust a plateau more.";
-    this.hint.textContent = `Right is finer: less noise, more clusters, if they are Gaussian. ${words}`;
+      ? `From ${here.from.toFixed(0)} to ${here.to.toFixed(0)} dB the answer stays at ${here.K}. Trust a number that stays.`
+      : "The answer changes quickly here: a small turn of the dial gives another number. Trust one that stays over a shaded stretch.";
+    const nearest = this.found && this.curve.reduce((a, b) => (Math.abs(b[0] - this.found!.db) < Math.abs(a[0] - this.found!.db) ? b : a))[1];
+    const off = this.found && nearest !== this.found.K ? ` Left to itself, the library also looks for clusters of other shapes: it found ${this.found.K}.` : "";
+    this.hint.textContent = `Right is finer: less noise, more clusters, if they are Gaussian. ${words}${off}`;
   }
 
   private draw(c: Pen, width: number, height: number) {
@@ -140,8 +142,11 @@ export class Dial {
     c.lineWidth = 1;
     c.textAlign = "left";
     c.textBaseline = "bottom";
-    for (const K of [1, 2, 3, 5, 10, 20, 50, 100].filter((one) => one <= most)) {
+    let above = Infinity;
+    for (const K of [1, 2, 5, 10, 20, 50, 100].filter((one) => one <= most)) {
       line(c, 10, Y(K), width - 10, Y(K));
+      if (above - Y(K) < 15) continue;
+      above = Y(K);
       c.fillText(K === 1 ? "K = 1" : String(K), 12, Y(K) - 1);
     }
     c.textAlign = "center";

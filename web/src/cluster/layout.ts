@@ -43,8 +43,8 @@ export function lay(place: HTMLElement, parts: Parts, saves: HTMLElement) {
     h(
       "p",
       { class: "note about" },
-      "Every row becomes a token. Layer after layer, attention moves the tokens until those of one cluster stand on one spot: the number of ",
-      "clusters comes out, nobody puts it in. Your data stay on this machine.",
+      "Every row becomes a token, a point that moves. Layer after layer, attention moves the tokens until those of one cluster meet on one ",
+      "spot. You do not have to say how many clusters there are. Your data stay on this machine.",
     ),
   );
 }

@@ -20,8 +20,8 @@ export class Misleads {
     h(
       "p",
       { class: "note" },
-      "Clusters are found if you ask for them. The same rows at five positions of the dial give five answers; an even square is cut into pieces ",
-      "of one shape, because no Gaussian is square; and one Gaussian is one cluster, as it should be.",
+      "Whoever asks for clusters gets clusters. Here are the same rows at five positions of the dial, a square that is filled evenly and has no ",
+      "clusters, and one Gaussian, which is one.",
     ),
     this.list,
   );

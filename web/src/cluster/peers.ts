@@ -13,7 +13,7 @@ export class Peers {
   element = h(
     "section",
     { class: "panel" },
-    h("header", {}, h("h2", {}, "What others make of the same rows"), this.go),
+    h("header", {}, h("h2", {}, "Other methods on the same rows"), this.go),
     h("p", { class: "note" }, "scikit-learn's k-means, Gaussian mixture (four covariances, the number of components by BIC) and HDBSCAN, on standardised columns."),
     this.list,
   );

@@ -10,7 +10,7 @@ export const SHAPES: Record<string, { words: string; truth: string; make: Make }
   unequal: { words: "Large and small", truth: "one wide group and two tight ones", make: (_, g, i, s) => (i % 4 < 2 ? [-1.4 + (0.9 + s) * g(), (0.9 + s) * g()] : [2 + (0.15 + s / 2) * g(), (i % 4 === 2 ? 1.2 : -1.2) + (0.15 + s / 2) * g()]) },
   moons: {
     words: "Two moons",
-    truth: "two moons, which are not Gaussian: they come in pieces",
+    truth: "two moons; no Gaussian has this shape",
     make: (r, g, i, s) => {
       const a = Math.PI * r();
       const [x, y] = i % 2 ? [Math.cos(a), Math.sin(a)] : [1 - Math.cos(a), 0.5 - Math.sin(a)];
@@ -19,13 +19,13 @@ export const SHAPES: Record<string, { words: string; truth: string; make: Make }
   },
   rings: {
     words: "A ring and its centre",
-    truth: "a ring around a group: the ring is no Gaussian, so it comes in pieces",
+    truth: "two groups, one of them a ring around the other",
     make: (r, g, i, s) => {
       const a = 2 * Math.PI * r();
       return i % 3 ? [2.4 * Math.cos(a) + s * g(), 2.4 * Math.sin(a) + s * g()] : [0.45 * g(), 0.45 * g()];
     },
   },
-  outliers: { words: "Groups and strays", truth: "two groups, and a few rows that belong to neither", make: (r, g, i, s) => (i % 25 === 24 ? [14 * r() - 7, 14 * r() - 7] : [(i % 2 ? 1.6 : -1.6) + (0.3 + s) * g(), (0.3 + s) * g()]) },
+  outliers: { words: "Groups and strays", truth: "two groups, and some rows that belong to neither", make: (r, g, i, s) => (i % 25 === 24 ? [14 * r() - 7, 14 * r() - 7] : [(i % 2 ? 1.6 : -1.6) + (0.3 + s) * g(), (0.3 + s) * g()]) },
   gauss: { words: "One Gaussian", truth: "one group", make: (_, g) => [g(), g()] },
   uniform: { words: "A uniform square", truth: "no groups at all: a square, filled evenly", make: (r) => [4 * r() - 2, 4 * r() - 2] },
 };

@@ -38,7 +38,7 @@ const VALUE: Record<string, string> = {
 
 /** One sentence for the combination, and what follows from it for a Gaussian. */
 export function sentence(set: Setting, value: string, leaving: number, all: number): string {
-  const first = `${ATTENTION[set.attention]}, ${VALUE[value]}${set.relative ? ", drawn back to the origin by its own place" : ""}.`;
+  const first = `${ATTENTION[set.attention]}, ${VALUE[value]}${set.relative ? ", with its own position subtracted" : ""}.`;
   if (set.attention === "l2" && value === "expand" && set.relative) return `${first} This is mean shift: tokens climb to where the cloud is densest.`;
   if (!hasClosedForm(set.attention)) return `${first} A Gaussian does not stay Gaussian under it.`;
   const end = leaving === 0 ? "no Gaussian grows without limit" : leaving === all ? "every Gaussian grows without limit" : `of ${all} Gaussians, ${leaving} grow without limit`;

@@ -77,6 +77,14 @@ def bent(rng: Rng, n: int, d: int) -> np.ndarray:
     return inner @ gaussian(rng, width, d) / np.sqrt(width) + straight + rng.uniform(0.02, 0.3) * gaussian(rng, n, d)
 
 
+def lumpy(rng: Rng, n: int, d: int) -> np.ndarray:
+    """Two to four normal clouds so near one another that they are one cluster."""
+    parts = int(rng.integers(2, 5))
+    centres = gaussian(rng, parts, d) * rng.uniform(0.8, 2.2) / np.sqrt(2 * d)
+    which = rng.choice(parts, n, p=rng.dirichlet(np.full(parts, 2.0)))
+    return centres[which] + np.exp(0.3 * gaussian(rng, parts, 1))[which] * gaussian(rng, n, d)
+
+
 def shell(rng: Rng, n: int, d: int) -> np.ndarray:
     """A hollow sphere."""
     return directions(rng, n, d) * (1 + rng.uniform(0.03, 0.15) * rng.standard_normal((n, 1)))
@@ -131,6 +139,7 @@ SHAPES: dict[Callable[[Rng, int, int], np.ndarray], float] = {
     shares: 2,
     flat: 5,
     bent: 11,
+    lumpy: 7,
     shell: 2,
     arc: 2,
     ring: 2,

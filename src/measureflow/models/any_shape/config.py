@@ -12,10 +12,10 @@ class AnyShapeConfig:
     n_near: int = 4  # heads that attend among the tokens
     n_em: int = 1  # heads in which tokens compete for the rows
     n_features: int = 64  # invariant numbers that each token carries
-    n_colours: int = 16  # landmarks of each of two kinds: colours lie on the unit sphere of twice as many dimensions
+    n_colours: int = 8  # landmarks of each of two kinds: colours lie on the unit sphere of twice as many dimensions
     n_messages: int = 8  # numbers that each head passes on
     n_keys: int = 8  # width of the learned part of the score
-    hidden: int = 192
+    hidden: int = 320
     n_layers: int = 6
     reshape_after: int = 2  # layers after which space is reshaped by the noise found so far; 0 never
 

@@ -6,12 +6,9 @@ import math
 
 import numpy as np
 import torch
-from scipy.cluster.hierarchy import cophenet, linkage
-from scipy.spatial.distance import squareform
 from torch import Tensor
 
 SHARES = (0.01, 0.02, 0.04, 0.08, 0.16, 0.32)  # of the rows: the distance to that many nearest is a fact
-CORE_SHARE = 0.02  # of the rows: who is that near is surely connected
 PATH_SHARES = (0.05, 0.1, 0.2, 0.4, 0.6, 0.8)  # of the rows: how far they are along the best paths is a fact
 UNIT = 3  # index of the share whose distance is the local unit of length
 N_FACTS = 2 * len(SHARES) + 4
@@ -46,33 +43,13 @@ def local_facts(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         return facts, near[..., UNIT : UNIT + 1], gaps
 
 
-def log_connections(gaps: Tensor) -> Tensor:
-    r"""How rows hang together, (B, n, n): the log of the longest step on the best path from row to row.
-
-    A step from i to j is as long as :math:`\max(c_i, c_j, |x_i - x_j|)`, where c is the distance to the nearest 2 % of
-    the rows, and the best path is the one whose longest step is shortest. Rows of one ring are near in this sense
-    however far apart they are; rows of two rings are not. It is the distance in the tree that HDBSCAN cuts.
-    """
-    with torch.no_grad():
-        n = gaps.shape[-1]
-        near = max(1, min(n - 1, round(CORE_SHARE * n)))
-        out = torch.empty_like(gaps)
-        for b, squares in enumerate(gaps.cpu().numpy()):
-            core = np.maximum(np.partition(squares, near, -1)[:, near], 1e-12)
-            steps = np.maximum(np.maximum(squares, core), core[:, None])
-            paths = squareform(cophenet(linkage(squareform(steps, checks=False), "single")))
-            np.fill_diagonal(paths, core)
-            out[b] = torch.from_numpy(0.5 * np.log(paths)).to(out)
-        return out
-
-
-def connection_facts(connections: Tensor, log_scale: Tensor) -> Tensor:
+def path_facts(paths: Tensor, log_scale: Tensor) -> Tensor:
     """Facts (B, n, 6): how far along the best paths 5, 10, 20, 40, 60 and 80 % of the rows are, in local units."""
     with torch.no_grad():
-        n = connections.shape[-1]
+        n = paths.shape[-1]
         ranks = [min(n - 1, round(share * n)) for share in PATH_SHARES]
-        near = torch.from_numpy(np.sort(connections.cpu().numpy(), -1)[..., ranks])
-        return near.to(connections) - log_scale
+        near = torch.from_numpy(np.sort(paths.cpu().numpy(), -1)[..., ranks])
+        return near.to(paths) - log_scale
 
 
 def density_of(gaps: Tensor, log_scale: Tensor) -> Tensor:

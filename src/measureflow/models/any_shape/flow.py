@@ -14,20 +14,20 @@ from measureflow.models.any_shape.config import AnyShapeConfig
 from measureflow.models.any_shape.features import (
     N_FACTS,
     PATH_SHARES,
-    connection_facts,
     density_of,
     landmark_features,
     local_facts,
-    log_connections,
+    path_facts,
     squared_distances,
 )
 from measureflow.models.any_shape.layer import ShapeLayer
+from measureflow.models.any_shape.merges import MergeJudge
 from measureflow.models.any_shape.tokens import ColouredTokens, LimitedGradient, all_but_own, on_sphere
+from measureflow.models.any_shape.trees import MergeTrees, pair_trees, path_trees
 
-MOST_CLUSTERS = 60  # numbers of clusters that the flow can tell apart
+MOST_CLUSTERS = 100  # numbers of clusters that the flow can tell apart
+COUNT_PARTS = 3  # logistic distributions that make up the one of the number of clusters
 SHARPER = 3.0  # by how much P is sharpened for one of the counts of clusters that it implies
-REACHES = (-1.0, -0.33, 0.33, 1.0)  # logs of path lengths, in local units, around which their meaning may change
-REACH_WIDTH = 0.4
 PAIR_CODES = 32  # numbers in which two rows are compared beyond position and colour
 
 
@@ -36,7 +36,7 @@ class Together(NamedTuple):
 
     logits: Tensor  # (B, n, n): of the probability that two rows belong together
     noise: Tensor  # (B, n): logits of the probability that a row belongs to nothing
-    n_clusters: Tensor  # (B, 60): logits of the numbers of clusters from one on
+    n_clusters: Tensor  # (B, 100): logits of the numbers of clusters from one on
     path: list[ColouredTokens]  # the tokens at every layer
 
 
@@ -46,11 +46,11 @@ class AnyShapeFlow(nn.Module):
     The answer is :math:`P_{ij}`, the probability that rows i and j belong together, read off where the tokens ended:
 
     .. math:: \operatorname{logit} P_{ij} = b + a_i + a_j - s \log(1 + |y_i - y_j|^2 / w_i w_j)
-        + \gamma_{ij}\, c_i \cdot c_j + e_i \cdot e_j + g_{ij}(u_{ij})
+        + \gamma_{ij}\, c_i \cdot c_j + e_i \cdot e_j + g(v_{ij}) + g'(v'_{ij})
 
-    where u is how far two rows are along the best path through the others (`log_connections`), and g is what the
-    features make of it. Everything but positions is invariant, so rotating, shifting, scaling or permuting the rows
-    changes nothing in P.
+    where v is the merge at which two rows meet in the tree of paths between rows (`path_trees`), v' that in the tree of
+    what the other terms say (`pair_trees`), and g what a network says of a merge (`MergeJudge`). Everything but
+    positions is invariant, so rotating, shifting, scaling or permuting the rows changes nothing in P.
 
     All layers share their weights: they are steps along one field. After ``reshape_after`` of them, what lies between
     rows and their tokens is what the flow takes for noise; space is reshaped so that this noise becomes rounder, as far
@@ -67,10 +67,9 @@ class AnyShapeFlow(nn.Module):
         self.config = c = config or AnyShapeConfig()
         self.start = nn.Sequential(nn.Linear(N_FACTS, c.n_features), nn.GELU(), nn.Linear(c.n_features, c.n_features))
         self.connect = nn.Linear(len(PATH_SHARES), c.n_features)
-        self.reach = nn.Linear(c.n_features, len(REACHES))
-        for layer in (self.connect, self.reach):
-            nn.init.zeros_(layer.weight)
-            nn.init.zeros_(layer.bias)
+        nn.init.zeros_(self.connect.weight)
+        nn.init.zeros_(self.connect.bias)
+        self.of_paths, self.of_pairs = MergeJudge(c.n_features), MergeJudge(c.n_features)
         self.restart = nn.Sequential(nn.Linear(N_FACTS, c.n_features), nn.GELU(), nn.Linear(c.n_features, c.n_features))
         judge = nn.Linear(c.n_features, 1)
         nn.init.constant_(judge.bias, -2.0)  # space begins nearly as it is
@@ -80,7 +79,7 @@ class AnyShapeFlow(nn.Module):
         self.bias = nn.Parameter(torch.tensor([0.0, 1.0, 1.0]))
         self.noise = nn.Sequential(nn.LayerNorm(c.n_features), nn.Linear(c.n_features, 1))
         self.count = nn.Sequential(
-            nn.Linear(2 * c.n_features + 7, c.hidden), nn.GELU(), nn.Linear(c.hidden, MOST_CLUSTERS)
+            nn.Linear(2 * c.n_features + 9, c.hidden), nn.GELU(), nn.Linear(c.hidden, 3 * COUNT_PARTS + 1)
         )
 
     def forward(self, points: Tensor) -> Tensor:
@@ -92,13 +91,11 @@ class AnyShapeFlow(nn.Module):
         if points.ndim != 3 or points.shape[1] < 2 or points.shape[2] < 1:
             raise ValueError(f"points must have shape (B, n, d) with at least two rows, got {tuple(points.shape)}")
         checks.finite("points", points)
-        first, connections = self._first(points)
+        first, trees = self._first(points)
         path = self._flow(first)
-        tokens = path[-1]
-        logits = self._pair_logits(tokens) + self._reach_logits(tokens.features, connections)
-        return Together(
-            logits, self.noise(tokens.features).squeeze(-1), self._count_logits(tokens.features, logits), path
-        )
+        logits, merges = self._logits(path[-1], trees)
+        features = path[-1].features
+        return Together(logits, self.noise(features).squeeze(-1), self._count_logits(features, logits, merges), path)
 
     def _flow(self, first: ColouredTokens) -> list[ColouredTokens]:
         """The tokens at every layer, a step of Euler's method each; space is reshaped between two of them."""
@@ -112,17 +109,17 @@ class AnyShapeFlow(nn.Module):
         """The tokens before and after each of so many layers."""
         return integrate(self.layer, tokens, [1.0] * n_layers, LimitedGradient(euler)).states
 
-    def _first(self, points: Tensor) -> tuple[ColouredTokens, Tensor]:
-        """The first tokens, and how far (B, n, n) rows are along the best paths, in local units."""
+    def _first(self, points: Tensor) -> tuple[ColouredTokens, MergeTrees]:
+        """The first tokens, and the trees of paths between the rows."""
         x = points - points.mean(1, keepdim=True)
         x = x / x.square().mean((1, 2), keepdim=True).sqrt().clamp_min(1e-12)
         facts, log_scale, gaps = local_facts(x)
-        paths, m = log_connections(gaps), self.config.n_colours
+        (trees, paths), m = path_trees(gaps), self.config.n_colours
         density = density_of(gaps, log_scale)
         marks = [landmark_features(squares, density, m) for squares in (gaps, torch.exp(2 * paths))]
-        features = self.start(facts) + self.connect(connection_facts(paths, log_scale))
+        features = self.start(facts) + self.connect(path_facts(paths, log_scale))
         tokens = ColouredTokens(x, x, on_sphere(torch.cat(marks, -1)), features, log_scale, all_but_own(x))
-        return tokens, paths - (log_scale + log_scale.mT) / 2
+        return tokens, trees
 
     def _reshaped(self, tokens: ColouredTokens) -> ColouredTokens:
         r"""Space in which noise of covariance W, that of rows minus tokens, looks rounder: :math:`x \to L^{-1} x` with
@@ -152,19 +149,41 @@ class AnyShapeFlow(nn.Module):
         codes = codes @ codes.mT / math.sqrt(PAIR_CODES)
         return base + alone + alone.mT - 2 * nn.functional.softplus(far) * torch.log1p(gaps) + agreement + codes
 
-    def _reach_logits(self, f: Tensor, connections: Tensor) -> Tensor:
-        """What the features make of the paths between rows: a sum of steps at a few lengths, as high as both say."""
-        heights = self.reach(f)
-        steps = [torch.sigmoid((connections - at) / REACH_WIDTH) for at in REACHES]
-        return sum(
-            ((h + h.mT) * step for h, step in zip(heights.split(1, -1), steps, strict=True)), start=torch.zeros(())
-        )
+    def _logits(self, tokens: ColouredTokens, trees: MergeTrees) -> tuple[Tensor, list[Tensor]]:
+        """Logits (B, n, n) that rows belong together, and those of the merges of both trees (B, n - 1)."""
+        x, f, log_scale = tokens.rows, tokens.features, tokens.log_scale
+        of_paths = self.of_paths(trees, f, x, log_scale)
+        logits = self._pair_logits(tokens) + trees.of_pairs(of_paths)
+        trees = pair_trees(logits)
+        of_pairs = self.of_pairs(trees, f, x, log_scale)
+        return logits + trees.of_pairs(of_pairs), [of_paths, of_pairs]
 
-    def _count_logits(self, f: Tensor, logits: Tensor) -> Tensor:
-        """Logits of the number of clusters, from the features and from P as it is, sharpened, and cut at one half."""
+    def _count_logits(self, f: Tensor, logits: Tensor, merges: list[Tensor]) -> Tensor:
+        """Logits of the number of clusters, from the features, from P as it is, sharpened, and cut at one half, and
+        from the merges that are none: one more than these are the clusters of a tree."""
         n, logits = logits.shape[1], logits.detach()
         P = torch.stack([torch.sigmoid(logits), torch.sigmoid(SHARPER * logits), (logits > 0).to(logits)], 1)
         sizes = 1 + P.sum(-1) - P.diagonal(dim1=-2, dim2=-1)  # rows whose cluster has s rows count 1/s each
-        facts = torch.cat([(1 / sizes).sum(-1).log(), (sizes.mean(-1) / n).log()], -1)
+        implied = torch.log1p(torch.stack([torch.sigmoid(-merge.detach()).sum(-1) for merge in merges], -1))
+        facts = torch.cat([(1 / sizes).sum(-1).log(), (sizes.mean(-1) / n).log(), implied], -1)
         rows = facts.new_full((len(facts), 1), math.log(n / 100))
-        return self.count(torch.cat([f.mean(1), f.amax(1), facts, rows], -1))
+        said = self.count(torch.cat([f.mean(1), f.amax(1), facts, rows], -1))
+        parts, single = said.split([3 * COUNT_PARTS, 1], -1)
+        weight, mean, width = parts.unflatten(-1, (3, COUNT_PARTS)).unbind(1)
+        return log_counts(weight, mean + implied[:, -1:], width - 1, single)
+
+
+def log_counts(weight: Tensor, mean: Tensor, log_width: Tensor, single: Tensor) -> Tensor:
+    r"""Logits (B, 100) of the numbers of clusters, whose logarithm has a mixture of logistic distributions:
+
+    .. math:: p(K) \propto e^{s\, 1[K = 1]} \sum_m \omega_m \left[\sigma\left(\frac{\log(K + 1/2) - \mu_m}{w_m}\right)
+        - \sigma\left(\frac{\log(K - 1/2) - \mu_m}{w_m}\right)\right]
+
+    so near numbers have near probabilities. Weights omega are given by their logits (B, m), s has shape (B, 1).
+    """
+    edges = torch.arange(1, MOST_CLUSTERS, dtype=mean.dtype, device=mean.device).add(0.5).log()
+    below = torch.sigmoid((edges[:, None] - mean[:, None]) * torch.exp(-log_width[:, None]).clamp_max(50.0))
+    ends = torch.zeros_like(below[:, :1])
+    shares = torch.cat([ends, below, ends + 1], 1).diff(dim=1)  # (B, K, m)
+    logits = torch.log((shares * torch.softmax(weight, -1)[:, None]).sum(-1) + 1e-5)
+    return torch.cat([logits[:, :1] + single, logits[:, 1:]], -1)

@@ -15,6 +15,7 @@ from measureflow.flows import Dopri5, Outcome, integrate
 from measureflow.measures import Gaussian
 
 TIME = 1e6  # limits approached like 1/t are then within 1e-6
+NOT_FOLLOWED = Outcome.OUT_OF_STEPS.value
 STILL = 1e-6  # a run has settled when it moves by less than this share of itself from one kept time to the next
 METHOD = Dopri5(rtol=1e-7, atol=1e-12, limit=1e6, max_steps=20_000)
 
@@ -26,7 +27,7 @@ class Fates:
     times: Tensor
     covariances: Tensor
     blow_up_time: Tensor  # infinity for those that did not blow up
-    ending: list[str]  # "settled", "still moving", "finite time" or "infinite time"
+    ending: list[str]  # "settled", "still moving", "finite time", "infinite time" or `NOT_FOLLOWED`
 
     @property
     def limits(self) -> Tensor:
@@ -47,7 +48,8 @@ def follow(
     """Flow covariances S0 (B, d, d) with zero mean; ``states`` of them are kept, evenly in the logarithm of time.
 
     ``drawn`` asks for curves seen at times that suit them, which costs a second flow. A settled run is left where it
-    is: an explicit method would otherwise creep along a limit it reached long ago.
+    is: an explicit method would otherwise creep along a limit it reached long ago. A stiff run that takes all the steps
+    of the method between two kept times is left there, as not followed.
     """
     clock = torch.cat([S0.new_zeros(1), torch.logspace(-2, math.log10(time), states - 1).to(S0)])
     mu = Gaussian.trusted(torch.zeros_like(S0[..., 0]), S0)

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from measureflow.attention import Attention, DotProduct, Field, NegativeSquaredDistance
 from measureflow.flows import Dopri5
-from measureflow.reproduce.castin2025.fates import follow
+from measureflow.reproduce.castin2025.fates import NOT_FOLLOWED, follow
 from measureflow.reproduce.verdicts import Verdict, corrected, judged, unsettled
 
 DIMENSIONS = (3, 4, 5)
@@ -49,18 +49,19 @@ def counts(tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
     """For each dimension and V: runs, limits, and how many of these have a rank at most d // 2 or d - d // 2."""
     rows = []
     for (value, d), part in tables["runs"].groupby(["value", "d"], sort=False):
-        stays = part[~part.ending.isin(LEFT)]
+        stays = part[~part.ending.isin([*LEFT, NOT_FOLLOWED])]
         rows.append({
             "value": value, "d": d, "runs": len(part), "limits": len(stays), "time": part["time"].iloc[0],
             "blow_up": int((part.ending == "finite time").sum()),
             "diverge": int((part.ending == "infinite time").sum()),
+            "lost": int((part.ending == NOT_FOLLOWED).sum()),
             "floor": int((stays["rank"] <= d // 2).sum()), "ceiling": int((stays["rank"] <= d - d // 2).sum()),
         })  # fmt: skip
     return pd.DataFrame(rows)
 
 
 def _draw_histogram(axes, part: pd.DataFrame, d: int) -> None:
-    left = part.ending.isin(LEFT)
+    left = part.ending.isin([*LEFT, NOT_FOLLOWED])
     shares = [((part["rank"] == r) & ~left).mean() for r in range(d + 1)] + [left.mean()]
     colours = ["#2f7fb8" if r <= d // 2 else "#d98032" for r in range(d + 1)] + ["#5b2a86"]
     bars = axes.bar(range(d + 2), shares, color=colours, width=0.8)
@@ -140,6 +141,7 @@ class Ranks:
     def tabulate(self, tables: dict[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
         """The counts with the words of the page."""
         names = {"floor": "rank ≤ ⌊d/2⌋", "ceiling": "rank ≤ ⌈d/2⌉", "blow_up": "blow up", "limits": "have not left"}
+        names |= {"lost": "not followed"}
         table = counts(tables)
         return {"ranks": table.assign(value=table["value"].map(VALUES)).rename(columns={"value": "V", **names})}
 
@@ -157,8 +159,9 @@ class Ranks:
                 found = f"{row.floor} of {row.limits}; exactly {row.d - row.d // 2} in {ceiling.sum()}"
                 said.append(corrected(claim, printed, found, row.floor == row.limits, bool(ceiling.all())))
             else:
-                left = row.runs - row.limits
+                left = row.blow_up + row.diverge
                 found = f"{row.floor} of the {row.limits} that have not left by time {row.time:g}; {left} leave"
+                found += f", {row.lost} turn stiff and are not followed" if row.lost else ""
                 made = (
                     judged(claim, printed, found, row.floor == row.limits)
                     if row.limits

@@ -27,25 +27,29 @@ LAYERS = 10
 CELL = ["k", "d", "n", "scale"]
 
 
-def cells(n: int, clusters: tuple, dimensions: tuple, scales: tuple) -> Iterator[dict]:
-    """One row for each k, d and scale: the difference of the log objectives at every gamma."""
+def cells(n: int, clusters: tuple, dimensions: tuple, scales: tuple, draws: int = 1) -> Iterator[dict]:
+    """One row for each k, d and scale: the mean difference of the log objectives at every gamma."""
     for k in clusters:
         for d in dimensions:
             for scale in scales:
-                yield {"k": k, "d": d, "n": n, "scale": scale} | differences(k, d, n, scale)
+                found = pd.DataFrame([differences(draw(k, d, n, scale, i), k) for i in range(draws)])
+                yield {"k": k, "d": d, "n": n, "scale": scale} | found.mean().to_dict()  # without the nan
 
 
-def differences(k: int, d: int, n: int, scale: float) -> dict[str, float]:
-    """Log objective of the transformer's centres after ten layers minus that of Lloyd's, at every gamma."""
-    X = draw(k, d, n, scale)
-    exact = math.log(objective(X, steps(X, X[:k], math.inf, LAYERS)))
+def differences(X: np.ndarray, k: int) -> dict[str, float]:
+    """Log objective of the transformer's centres after ten layers minus that of Lloyd's, at every gamma.
+
+    It is nan where Lloyd's algorithm meets an empty cluster, as in the authors' file.
+    """
+    C, empty = _lloyd(X, X[:k], LAYERS)
+    exact = math.nan if empty else math.log(objective(X, C))
     soft = {f"gamma {gamma}": steps(X, X[:k], float(gamma), LAYERS) for gamma in GAMMAS}
     return {name: math.log(objective(X, C)) - exact for name, C in soft.items()}
 
 
-def draw(k: int, d: int, n: int, scale: float) -> np.ndarray:
-    """The points of one cell, (k * (n // k), d)."""
-    rng = np.random.default_rng([k, d, n, round(scale)])
+def draw(k: int, d: int, n: int, scale: float, number: int = 0) -> np.ndarray:
+    """The points of one draw of a cell, (k * (n // k), d)."""
+    rng = np.random.default_rng([k, d, n, round(scale), number])
     centres = rng.uniform(size=(k, 1, d))
     X = (centres + 0.1 * rng.normal(size=(k, n // k, d))).reshape(-1, d)
     X -= X.min(0)
@@ -58,7 +62,7 @@ def steps(X: np.ndarray, C: np.ndarray, gamma: float, layers: int) -> np.ndarray
     The soft step is EM's for equal masses and a variance of 1 / (2 gamma).
     """
     if math.isinf(gamma):
-        return _lloyd(X, C, layers)
+        return _lloyd(X, C, layers)[0]
     ones, masses = np.ones(len(X)), np.ones(len(C))
     for _ in range(layers):
         _, won, moved, _ = map(np.asarray, expectation(X, ones, C, masses, 0.5 / gamma))
@@ -68,9 +72,9 @@ def steps(X: np.ndarray, C: np.ndarray, gamma: float, layers: int) -> np.ndarray
 
 @njit(cache=True)
 def _lloyd(X, C, layers):
-    """Centres after some iterations of Lloyd's algorithm; a cluster without points keeps its centre."""
+    """Centres after some iterations of Lloyd's algorithm, and whether a cluster was empty, which keeps its centre."""
     n, d = X.shape
-    C, k = C.copy(), len(C)
+    C, k, empty = C.copy(), len(C), False
     for _ in range(layers):
         mass, moved = np.zeros(k), np.zeros((k, d))
         for i in range(n):
@@ -87,7 +91,9 @@ def _lloyd(X, C, layers):
         for j in range(k):
             if mass[j] > 0:
                 C[j] = moved[j] / mass[j]
-    return C
+            else:
+                empty = True
+    return C, empty
 
 
 @njit(cache=True)

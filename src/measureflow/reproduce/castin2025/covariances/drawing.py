@@ -13,6 +13,7 @@ from mpl_toolkits.mplot3d import Axes3D
 from mpl_toolkits.mplot3d.art3d import Line3DCollection
 
 from measureflow.reproduce.castin2025.covariances.panels import Panel
+from measureflow.reproduce.castin2025.fates import NOT_FOLLOWED
 
 PALETTE = "viridis"
 
@@ -68,8 +69,9 @@ def draw_discs(tables: dict[str, pd.DataFrame], panels: list[Panel]) -> Figure:
     for axes, panel in zip(grid.flat, panels, strict=False):
         fates = tables["fates"].query("panel == @panel.name").set_index("run").ending
         _draw_disc(axes, tables["curves"].query("panel == @panel.name"), fates, panel)
-    handles = [Line2D([], [], color=colour, label=label) for label, colour in FATES.values()]
-    figure.legend(handles=handles, loc="lower center", ncols=3, frameon=False, fontsize=9)
+    kinds = {label: colour for fate, (label, colour) in FATES.items() if (tables["fates"].ending == fate).any()}
+    handles = [Line2D([], [], color=colour, label=label) for label, colour in kinds.items()]
+    figure.legend(handles=handles, loc="lower center", ncols=len(handles), frameon=False, fontsize=9)
     figure.subplots_adjust(wspace=0.05, hspace=0.12, left=0.01, right=0.99, bottom=0.2 / (down + 1), top=0.93)
     return figure
 
@@ -78,6 +80,8 @@ FATES = {
     "finite time": ("blows up in finite time", "#5b2a86"),
     "infinite time": ("diverges in infinite time", "#2f7fb8"),
     "settled": ("converges", "#7fb800"),
+    "still moving": ("converges", "#7fb800"),
+    NOT_FOLLOWED: ("not followed: stiff", "0.5"),
 }
 
 
@@ -87,7 +91,7 @@ def _draw_disc(axes: Axes, rows: pd.DataFrame, fates: pd.Series, panel: Panel) -
         shadow = part[["x", "y"]].to_numpy() / np.maximum(part.z.to_numpy(), 1e-300)[:, None]
         lines.append(shadow)
         ends.append(shadow[-1])
-        colours.append(FATES.get(fates[run], FATES["settled"])[1])
+        colours.append(FATES[fates[run]][1])
     axes.add_collection(LineCollection(lines, colors=colours, linewidths=0.8, alpha=0.6))
     axes.scatter(*np.array(ends).T, c=colours, s=7, zorder=3, linewidths=0)
     angle = np.linspace(0, 2 * np.pi, 200)

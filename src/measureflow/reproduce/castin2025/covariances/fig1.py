@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from functools import partial
 
 import pandas as pd
 
@@ -27,21 +27,13 @@ PANELS = [
     Panel("c2", "multi-head, V = I, rank 1, both heads at work", multi_head, RANK_ONE_BOTH_HEADS, view=(20, -45)),
     Panel("d", "softmax, A + Aᵀ of both signs", softmax, TWO_LINES, reach=1.0, side=20, view=(20, -88)),
 ]
-
-
-def compute(size: str, cache: Path) -> dict[str, pd.DataFrame]:
-    """Curves and fates of every panel."""
-    return common.compute(PANELS, size)
+budget = partial(common.budget, PANELS)
+compute = partial(common.compute, PANELS)
 
 
 def render(tables: dict[str, pd.DataFrame]) -> dict:
     """The five cones."""
     return {"fig1": draw_cones(tables, PANELS)}
-
-
-def budget(size: str) -> str:
-    """How many starts each panel has."""
-    return common.budget(PANELS, size)
 
 
 def verdicts(tables: dict[str, pd.DataFrame]) -> list[Verdict]:

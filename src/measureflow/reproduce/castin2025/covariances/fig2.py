@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from functools import partial
 
 import pandas as pd
 
@@ -29,21 +29,13 @@ PANELS = [
     Panel("c2", "L2, scaled as published", l2_as_published, GROWING, reach=1.0, side=40),
     Panel("d", "softmax, A + Aᵀ of both signs", softmax, DIVIDED, reach=1.0, side=30),
 ]
-
-
-def compute(size: str, cache: Path) -> dict[str, pd.DataFrame]:
-    """Curves and fates of every panel."""
-    return common.compute(PANELS, size)
+budget = partial(common.budget, PANELS)
+compute = partial(common.compute, PANELS)
 
 
 def render(tables: dict[str, pd.DataFrame]) -> dict:
     """A disc for each panel."""
     return {"fig2": draw_discs(tables, PANELS)}
-
-
-def budget(size: str) -> str:
-    """How many starts each panel has."""
-    return common.budget(PANELS, size)
 
 
 def verdicts(tables: dict[str, pd.DataFrame]) -> list[Verdict]:

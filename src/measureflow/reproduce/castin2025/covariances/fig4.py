@@ -29,7 +29,7 @@ def budget(size: str) -> str:
 
 def compute(size: str, cache: Path) -> dict[str, pd.DataFrame]:
     """Curves and fates of every panel, and the fates under many V."""
-    return common.compute(PANELS, size) | {"values": values.compute(ATTENTIONS, size)}
+    return common.compute(PANELS, size, cache) | {"values": values.compute(ATTENTIONS, size)}
 
 
 def render(tables: dict[str, pd.DataFrame]) -> dict:

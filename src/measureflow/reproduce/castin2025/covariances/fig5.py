@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from functools import partial
 
 import pandas as pd
 
@@ -18,16 +18,8 @@ PANELS = [
     Panel("b", "L2, V = I, A + Aᵀ ≤ 0 of rank 1", l2, RANK_ONE, view=(20, -86)),
     Panel("c", "L2, A + Aᵀ of both signs", l2, TWO_LINES, reach=1.0, side=20, view=(20, -88)),
 ]
-
-
-def budget(size: str) -> str:
-    """How many starts each panel has."""
-    return common.budget(PANELS, size)
-
-
-def compute(size: str, cache: Path) -> dict[str, pd.DataFrame]:
-    """Curves and fates of every panel."""
-    return common.compute(PANELS, size)
+budget = partial(common.budget, PANELS)
+compute = partial(common.compute, PANELS)
 
 
 def render(tables: dict[str, pd.DataFrame]) -> dict:

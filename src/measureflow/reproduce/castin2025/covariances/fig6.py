@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from functools import partial
 
 import pandas as pd
 
@@ -27,16 +27,8 @@ PANELS = [
     Panel("c", "L2", l2, DIVIDED, reach=1.0, side=30),
     Panel("c2", "L2, scaled as published", l2_as_published, DIVIDED, reach=1.0, side=30),
 ]
-
-
-def budget(size: str) -> str:
-    """How many starts each panel has."""
-    return common.budget(PANELS, size)
-
-
-def compute(size: str, cache: Path) -> dict[str, pd.DataFrame]:
-    """Curves and fates of every panel."""
-    return common.compute(PANELS, size)
+budget = partial(common.budget, PANELS)
+compute = partial(common.compute, PANELS)
 
 
 def render(tables: dict[str, pd.DataFrame]) -> dict:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -13,7 +14,7 @@ from torch import Tensor
 from measureflow.attention import Field
 from measureflow.flows import numerical_rank
 from measureflow.reproduce.castin2025.covariances.parameters import Parameters
-from measureflow.reproduce.castin2025.fates import METHOD, Fates, follow
+from measureflow.reproduce.castin2025.fates import METHOD, NOT_FOLLOWED, Fates, follow
 
 SHARE = {"tiny": 40, "small": 2, "paper": 1}  # one in so many of the authors' initial covariances along each side
 STATES = {"tiny": 24, "small": 48, "paper": 64}  # drawn along each curve
@@ -62,8 +63,8 @@ def budget(panels: list[Panel], size: str) -> str:
     return f"starts of the authors' grid, by panel: {names}"
 
 
-def compute(panels: list[Panel], size: str) -> dict[str, pd.DataFrame]:
-    """Two tables: every state of every curve, and the fate of every run."""
+def compute(panels: list[Panel], size: str, cache: Path) -> dict[str, pd.DataFrame]:
+    """Two tables: every state of every curve, and the fate of every run. No panel is long enough for the cache."""
     curves, fates = [], []
     for panel in panels:
         S0 = panel.starts(size)
@@ -96,13 +97,14 @@ def _fates(name: str, found: Fates) -> pd.DataFrame:
 
 
 def summary(tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
-    """One row a panel: how many runs converged, to which rank, and how many left in finite or infinite time."""
+    """One row a panel: how many runs converged, to which rank, how many left, and how many were not followed."""
     rows = []
     for name, part in tables["fates"].groupby("panel", sort=False):
         stays = part[part.ending.isin(["settled", "still moving"])]
         ranks = {f"rank_{r}": int((stays["rank"] == r).sum()) for r in range(3)}
         left = {kind: int((part.ending == kind).sum()) for kind in ("finite time", "infinite time")}
-        rows.append({"panel": name, "runs": len(part), "converged": len(stays)} | ranks | left)
+        lost = {"not followed": int((part.ending == NOT_FOLLOWED).sum())}
+        rows.append({"panel": name, "runs": len(part), "converged": len(stays)} | ranks | left | lost)
     return pd.DataFrame(rows).set_index("panel")
 
 
@@ -129,4 +131,5 @@ def _sentence(panel: Panel, row: pd.Series) -> str:
     ranks = ", ".join(f"{row[f'rank_{r}']} to rank {r}" for r in range(3) if row[f"rank_{r}"])
     parts = [f"{row['converged']} converge ({ranks})"] if row["converged"] else []
     parts += [f"{row[kind]} diverge in {kind}" for kind in ("finite time", "infinite time") if row[kind]]
+    parts += [f"{row['not followed']} turn stiff and are not followed"] if row["not followed"] else []
     return f"Panel {panel.name} ({panel.caption}): of {row['runs']} runs, {' and '.join(parts)}."
