@@ -59,4 +59,4 @@ def together_loss(said: Together, sets: LabelledSets) -> Tensor:
     between = (entropy.sum((1, 2)) / pairs.sum((1, 2)).clamp_min(1)).mean()
     noise = binary_cross_entropy_with_logits(said.noise, (~member).to(said.noise))
     count = cross_entropy(said.n_clusters, sets.n_clusters.clamp(1, said.n_clusters.shape[-1]) - 1)
-    return between + 0.1 * noise + 0.1 * count
+    return between + 0.1 * noise + 0.2 * count

@@ -37,6 +37,7 @@ class Together(NamedTuple):
     logits: Tensor  # (B, n, n): of the probability that two rows belong together
     noise: Tensor  # (B, n): logits of the probability that a row belongs to nothing
     n_clusters: Tensor  # (B, 100): logits of the numbers of clusters from one on
+    count_facts: Tensor  # (B, 2 p + 10): what they were read from
     path: list[ColouredTokens]  # the tokens at every layer
 
 
@@ -79,7 +80,7 @@ class AnyShapeFlow(nn.Module):
         self.bias = nn.Parameter(torch.tensor([0.0, 1.0, 1.0]))
         self.noise = nn.Sequential(nn.LayerNorm(c.n_features), nn.Linear(c.n_features, 1))
         self.count = nn.Sequential(
-            nn.Linear(2 * c.n_features + 9, c.hidden), nn.GELU(), nn.Linear(c.hidden, 3 * COUNT_PARTS + 1)
+            nn.Linear(2 * c.n_features + 10, c.hidden), nn.GELU(), nn.Linear(c.hidden, 3 * COUNT_PARTS + 1)
         )
 
     def forward(self, points: Tensor) -> Tensor:
@@ -95,7 +96,8 @@ class AnyShapeFlow(nn.Module):
         path = self._flow(first)
         logits, merges = self._logits(path[-1], trees)
         features = path[-1].features
-        return Together(logits, self.noise(features).squeeze(-1), self._count_logits(features, logits, merges), path)
+        facts = self.count_facts(features, logits, merges)
+        return Together(logits, self.noise(features).squeeze(-1), self.count_logits(facts), facts, path)
 
     def _flow(self, first: ColouredTokens) -> list[ColouredTokens]:
         """The tokens at every layer, a step of Euler's method each; space is reshaped between two of them."""
@@ -150,27 +152,36 @@ class AnyShapeFlow(nn.Module):
         return base + alone + alone.mT - 2 * nn.functional.softplus(far) * torch.log1p(gaps) + agreement + codes
 
     def _logits(self, tokens: ColouredTokens, trees: MergeTrees) -> tuple[Tensor, list[Tensor]]:
-        """Logits (B, n, n) that rows belong together, and those of the merges of both trees (B, n - 1)."""
+        """Logits (B, n, n) that rows belong together, and logits (B, n - 1) that merges of both trees are right."""
         x, f, log_scale = tokens.rows, tokens.features, tokens.log_scale
         of_paths = self.of_paths(trees, f, x, log_scale)
         logits = self._pair_logits(tokens) + trees.of_pairs(of_paths)
         trees = pair_trees(logits)
         of_pairs = self.of_pairs(trees, f, x, log_scale)
-        return logits + trees.of_pairs(of_pairs), [of_paths, of_pairs]
+        return logits + trees.of_pairs(of_pairs), [of_paths, of_pairs - trees.heights]
 
-    def _count_logits(self, f: Tensor, logits: Tensor, merges: list[Tensor]) -> Tensor:
-        """Logits of the number of clusters, from the features, from P as it is, sharpened, and cut at one half, and
-        from the merges that are none: one more than these are the clusters of a tree."""
+    def count_facts(self, f: Tensor, logits: Tensor, merges: list[Tensor]) -> Tensor:
+        """What the number of clusters is read from, (B, 2 p + 10).
+
+        These are the means and the largest values of the features f (B, n, p); the numbers of clusters that P implies
+        as it is, sharpened, and cut at one half, and that the merges imply which are not right; the number of rows. No
+        gradient flows into logits and merges.
+        """
         n, logits = logits.shape[1], logits.detach()
         P = torch.stack([torch.sigmoid(logits), torch.sigmoid(SHARPER * logits), (logits > 0).to(logits)], 1)
         sizes = 1 + P.sum(-1) - P.diagonal(dim1=-2, dim2=-1)  # rows whose cluster has s rows count 1/s each
-        implied = torch.log1p(torch.stack([torch.sigmoid(-merge.detach()).sum(-1) for merge in merges], -1))
-        facts = torch.cat([(1 / sizes).sum(-1).log(), (sizes.mean(-1) / n).log(), implied], -1)
-        rows = facts.new_full((len(facts), 1), math.log(n / 100))
-        said = self.count(torch.cat([f.mean(1), f.amax(1), facts, rows], -1))
-        parts, single = said.split([3 * COUNT_PARTS, 1], -1)
+        of_paths, of_pairs = (merge.detach() for merge in merges)
+        splits = [torch.sigmoid(-merge).sum(-1) for merge in (of_paths, of_pairs, SHARPER * of_pairs)]
+        facts = [(1 / sizes).sum(-1).log(), (sizes.mean(-1) / n).log(), torch.log1p(torch.stack(splits, -1))]
+        rows = logits.new_full((len(logits), 1), math.log(n / 100))
+        return torch.cat([f.mean(1), f.amax(1), *facts, rows], -1)
+
+    def count_logits(self, facts: Tensor) -> Tensor:
+        """Logits (B, 100) of the numbers of clusters, from `count_facts`."""
+        parts, single = self.count(facts).split([3 * COUNT_PARTS, 1], -1)
         weight, mean, width = parts.unflatten(-1, (3, COUNT_PARTS)).unbind(1)
-        return log_counts(weight, mean + implied[:, -1:], width - 1, single)
+        implied = facts[:, -2:-1]  # the log of the number of clusters that the sharpened merges make
+        return log_counts(weight, mean + implied, width - 1, single)
 
 
 def log_counts(weight: Tensor, mean: Tensor, log_width: Tensor, single: Tensor) -> Tensor:
