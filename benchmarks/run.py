@@ -22,6 +22,8 @@ from types import ModuleType
 from rich.console import Console
 from rich.table import Table
 
+from figures.cells import table
+
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"
 KEYS = ("name", "ours_s", "peer_s", "ratio", "target", "met", "note")
@@ -122,19 +124,18 @@ def shown(value: object) -> str:
 
 
 def print_table(group: str, rows: list[dict], console: Console) -> None:
-    table = Table(*HEADINGS, title=group)
+    grid = Table(*HEADINGS, title=group)
     for row in rows:
         style = "red" if row["met"] is False else None
-        table.add_row(*(shown(row[key]) for key in KEYS), style=style)
-    console.print(table)
+        grid.add_row(*(shown(row[key]) for key in KEYS), style=style)
+    console.print(grid)
 
 
 def markdown(group: str, rows: list[dict], facts: dict, date: str) -> str:
     """The same table to read in the repository."""
     lines = [f"# {group}", "", f"{date}. " + ", ".join(f"{key} {value}" for key, value in facts.items()), ""]
     lines += ["Times in seconds; ratio is peer / ours unless the note says otherwise.", ""]
-    lines += ["| " + " | ".join(HEADINGS) + " |", "|" + "---|" * len(HEADINGS)]
-    lines += ["| " + " | ".join(shown(row[key]).replace("|", "\\|") for key in KEYS) + " |" for row in rows]
+    lines += [table(list(HEADINGS), [[shown(row[key]) for key in KEYS] for row in rows])]
     return "\n".join(lines) + "\n"
 
 

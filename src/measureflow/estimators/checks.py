@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from measureflow.measures.checks import whole
+from measureflow.measures.checks import is_number, whole
 
 __all__ = ["choice", "countable", "generator", "real", "squarable", "table", "weights", "whole"]
 
@@ -71,7 +71,7 @@ def countable(w: np.ndarray) -> np.ndarray:
 
 def real(name: str, value: Any, low: float, high: float = math.inf) -> float:
     """A number between bounds, the lower one excluded where it is zero."""
-    if not isinstance(value, Real) or isinstance(value, bool) or not low <= value <= high or value == low == 0:
+    if not is_number(value, Real) or not low <= value <= high or value == low == 0:
         limits = "a positive number" if low == 0 else f"a number from {low:g} to {high:g}"
         raise ValueError(f"{name} must be {limits}, got {value!r:.80}")
     try:

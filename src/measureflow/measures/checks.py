@@ -96,9 +96,14 @@ def positive(name: str, value) -> float:
     return float(value)
 
 
+def is_number(value, kind: type) -> bool:
+    """Whether a value is a number of a kind; True and False are not."""
+    return isinstance(value, kind) and not isinstance(value, bool)
+
+
 def whole(name: str, value, least: int = 1, most: float = math.inf) -> int:
-    """A whole number between bounds; True and False are not numbers."""
-    if not isinstance(value, Integral) or isinstance(value, bool) or not least <= value <= most:
+    """A whole number between bounds."""
+    if not is_number(value, Integral) or not least <= value <= most:
         limits = f"at least {least}" if most == math.inf else f"from {least} to {most}"
         raise ValueError(f"{name} must be a whole number, {limits}, got {value!r:.80}")
     return int(value)
