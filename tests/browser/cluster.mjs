@@ -44,6 +44,9 @@ test("hover tells the row, its probability and its rival; a click isolates its c
       if (await page.locator(".tip").isVisible()) found = { x, y };
     }
   assert.match(await page.locator(".tip").innerText(), /row \d+[\s\S]*cluster \d, probability [\d.]+[\s\S]*next most likely: \d[\s\S]*width/);
+  const [, row, width_] = /row (\d+)[\s\S]*width\s+(-?[\d.]+)/.exec(await page.locator(".tip").innerText());
+  const line = groups(300).split("\n")[Number(row)]; // rows are counted from 1, below the line of names
+  assert.ok(Math.abs(Number(line.split(",")[0]) - Number(width_)) <= 0.005 * Math.max(1, Math.abs(Number(width_))), `${line}: ${width_}`);
   await page.screenshot({ path: join(SHOTS, "cluster-hover.png") });
   await canvas.click({ position: found });
   assert.equal(await page.locator('.card[aria-pressed="true"]').count(), 1);
@@ -85,7 +88,7 @@ test("any columns: search, all, none, beyond the twenty-fourth, and axes with wh
 });
 
 test("the address holds the whole state, and settings survive a visit to another view", async ({ page, address }) => {
-  const state = "?data=penguins&columns=bill_length_mm%7Cbody_mass_g&x=body_mass_g&db=8&k=4&layer=2.5";
+  const state = "?data=penguins&columns=bill_length_mm%7Cbody_mass_g&x=body_mass_g&db=8&k=4&only=1&layer=2.5";
   await clusters(page, address, state);
   const same = async () => {
     await answered(page);
@@ -93,7 +96,8 @@ test("the address holds the whole state, and settings survive a visit to another
     assert.equal(await page.getByRole("slider", { name: "Signal to noise" }).inputValue(), "8");
     assert.equal(await page.getByRole("slider", { name: "Layer" }).inputValue(), "2.5");
     assert.equal(await page.getByRole("combobox", { name: "Across", includeHidden: true }).inputValue(), "body_mass_g");
-    for (const part of ["data=penguins", "db=8", "k=4", "layer=2.5", "x=body_mass_g"]) assert.ok(page.url().includes(part), `${part} in ${page.url()}`);
+    assert.equal(await page.locator('.card[aria-pressed="true"]').getAttribute("data-cluster"), "1");
+    for (const part of ["data=penguins", "db=8", "k=4", "only=1", "layer=2.5", "x=body_mass_g"]) assert.ok(page.url().includes(part), `${part} in ${page.url()}`);
   };
   await same();
   await page.getByRole("link", { name: "Circuits" }).click();

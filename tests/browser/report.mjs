@@ -28,7 +28,8 @@ test("the report of a table with many columns fits a screen and a phone, light a
       const paper = await page.evaluate(() => getComputedStyle(document.body).backgroundColor);
       assert.equal(paper === "rgb(255, 255, 255)", colorScheme === "light");
       assert.equal(await page.locator(".pictures img").count(), 4);
-      await page.getByText("comes back").waitFor();
+      await page.getByRole("columnheader", { name: "comes back" }).waitFor();
+      await page.locator(".foot").getByText("A cluster comes back if a fit to 80% of the rows").waitFor();
       assert.ok((await page.locator(".heat tr").count()) > 2);
       await page.screenshot({ path: join(SHOTS, `report-${width}.png`), fullPage: true });
     }

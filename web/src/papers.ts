@@ -49,8 +49,8 @@ export default async function papers(place: HTMLElement): Promise<() => void> {
     h(
       "div",
       { class: "intro" },
-      h("h1", {}, "Four papers, made again"),
-      h("p", {}, "Tables and figures of four papers, computed anew. Open one to see what is printed beside what was found; Run computes it on this machine, at its smallest size."),
+      h("h1", {}, "Four papers, computed anew"),
+      h("p", {}, "Their tables and figures, by the code of this package. Open one to see what is printed beside what was found; Run computes it on this machine, at its smallest size."),
     ),
     ...shelf.map((paper) => panel(paper)),
   );
@@ -81,7 +81,8 @@ const spaced = (name: string) =>
     .replaceAll("_", " ")
     .replace(/^./, (first) => first.toUpperCase());
 /** The first sentence of what was found. */
-const brief = (found: string) => (/^.*?[^\d\s]\.(?=\s|$)/.exec(found)?.[0] ?? found).replace(/^./, (first) => first.toUpperCase());
+const brief = (found: string) => capital(/^.*?[^\d\s]\.(?=\s|$)/.exec(found)?.[0] ?? found);
+const capital = (words: string) => words.replace(/^./, (first) => first.toUpperCase());
 
 /** A thumbnail with its number; opening it shows everything. */
 function card(paper: string, one: Artefact): HTMLElement {
@@ -120,7 +121,7 @@ function judged({ verdicts }: Artefact): HTMLElement[] {
 function verdictTable(verdicts: Verdict[]): HTMLElement {
   const row = ({ claim, printed, ours, verdict }: Verdict) =>
     h("tr", {}, h("td", {}, h("span", { class: `badge ${verdict}` }, verdict)), ...[claim, printed, ours].map((words) => h("td", { class: "words" }, words)));
-  const head = ["", "claim", "printed", "found here"].map((name) => h("th", { scope: "col", class: "words" }, name));
+  const head = ["", "claim", "printed", "found"].map((name) => h("th", { scope: "col", class: "words" }, name));
   return h(
     "div",
     { class: "scroll", tabindex: 0, role: "region", "aria-label": "Verdicts" },
@@ -145,7 +146,7 @@ async function show(paper: string, one: Artefact, body: HTMLElement, refresh: (n
   const whose = one.made ? "As made on this machine." : one.size ? `As shipped, from a run of size ${one.size}.` : "";
   fill(
     body,
-    one.found && h("p", { class: "verdict-line" }, h("strong", {}, "Found. "), one.found),
+    one.found && h("p", { class: "verdict-line" }, h("strong", {}, "Found. "), capital(one.found)),
     one.verdicts.length > 0 && verdictTable(one.verdicts),
     one.said && h("p", { class: "note" }, one.said),
     whose && h("p", { class: "note" }, whose),

@@ -1,30 +1,28 @@
 /** Cluster: bring a table, and watch its rows flow into the clusters that the library found. */
 import { readAddress, writeAddress } from "../address";
 import { picture, type Picture } from "../canvas";
-import { ask, button, h, replace } from "../dom";
+import { ask, h, replace } from "../dom";
 import { dropped } from "../dropped";
 import type { Table } from "../table/table";
-import { Asker, type Fitted, type Question, type Stability } from "./answers";
-import { cards, heatMap } from "./cards";
+import { Asker, type Fitted, type Question } from "./answers";
 import { axisNames, prepare, tokens, type Data } from "./data";
 import { Dial } from "./dial";
 import { drawer, type Choices } from "./drawer";
 import { lay } from "./layout";
 import { Misleads } from "./misleads";
-import { Runner, type Model, type Path } from "./model";
+import { Runner, takes, type Model, type Path } from "./model";
 import { Peers } from "./peers";
 import { Player } from "./player";
-import { posterior } from "./posterior";
 import { listen } from "./pointer";
-import { saveLabels, savePng, saveSvg } from "./save";
+import { Refits } from "./refits";
+import { saves } from "./save";
 import { Source, type Example } from "./source";
 import { sceneOf, type Preview } from "./scene";
 import { drawScene, type Scene } from "./stage";
 import { state } from "./state";
-import { notes, verdict } from "./verdict";
+import { tell } from "./tell";
 
 const CURVE_BYTES = 4 * 2 ** 20; // tables beyond this get no curve of the dial: it asks for thirty fits
-const REFITS = 10; // parts of the rows that are fitted again to see what comes back
 const PAUSE = 220; // milliseconds of rest before the library is asked about a dial that moves
 
 /** What is remembered while another view is open. */
@@ -43,12 +41,12 @@ class Cluster {
   scene: Scene | null = null;
   fitted: Fitted | null = null;
   outliers = new Set<number>();
-  stable: Stability | null = null;
+  isolated: number | null = null; // the cluster that an address asks to see alone, until the answer is there
   path: Preview | null = null; // the browser's own flow
   wanted = new URLSearchParams(); // what an address asks of the table that is being opened
   timer = 0;
   fits = new Asker();
-  refits = new Asker();
+  refits = new Refits(this);
   runner = new Runner(
     (path, { rows }) => this.previewed(path, rows),
     (reason) => this.complain(`The preview could not run: ${reason}`),
@@ -65,7 +63,6 @@ class Cluster {
   tip = h("div", { class: "tip", hidden: true });
   stage: Picture = picture("Rows and tokens", (w) => Math.min(640, Math.max(360, w * 0.74)), (c, w, t) => this.scene && drawScene(c, w, t, this.scene));
   player = new Player((t) => this.seek(t));
-  measure = button("How stable?", () => void this.measureStability(), { class: "chip", title: "fits ten parts of the rows again" });
   dial = new Dial((db) => this.turn(db), () => this.turn(null));
   peers = new Peers();
   misleads = new Misleads();
@@ -80,15 +77,7 @@ class Cluster {
   }
 
   async start(): Promise<() => void> {
-    const saves = h(
-      "div",
-      { class: "row saves" },
-      this.measure,
-      button("Save labels", () => this.fitted && void saveLabels(this.fitted), { class: "chip" }),
-      button("PNG", () => this.scene && savePng(this.scene, ...this.title()), { class: "chip", "aria-label": "Save picture as PNG" }),
-      button("SVG", () => this.scene && saveSvg(this.scene, ...this.title()), { class: "chip", "aria-label": "Save picture as SVG" }),
-    );
-    lay(this.place, this, saves);
+    lay(this.place, this, saves(this, this.refits.button));
     listen(this.stage.element, this.tip, this);
     const onFile = () => {
       const file = dropped.file;
@@ -126,6 +115,7 @@ class Cluster {
     const columns = table.columns.flatMap((column, j) => (column.values && named.includes(column.name) ? [j] : []));
     this.chosen = { columns: columns.length ? columns : table.used, axes: [wanted.get("x") ?? "", wanted.get("y") ?? ""], n_clusters: +(wanted.get("k") ?? 0) || null, model: wanted.get("flow") ?? "" };
     if (!again) this.db = wanted.has("db") ? +wanted.get("db")! : null;
+    this.isolated = wanted.has("only") ? +wanted.get("only")! : null;
     this.source.show(table);
     this.refresh(again);
     if (wanted.has("layer")) {
@@ -142,7 +132,7 @@ class Cluster {
       this.player.stop();
       this.fitted = null;
       this.outliers = new Set();
-      this.stable = null;
+      this.refits.clear();
       for (const part of [this.verdict, this.notes, this.list, this.odds, this.heat]) replace(part);
     }
     this.path = null;
@@ -183,11 +173,7 @@ class Cluster {
 
   preview() {
     const model = this.models.find((m) => m.name === (this.chosen.model || "any-dimension"));
-    if (!model || !this.data || this.data.values.n < 2) return;
-    if (model.d !== null && model.d !== this.data.names.length) return;
-    const { input, rows } = tokens(this.data);
-    const snr = Math.max(model.snr_low, Math.min(model.snr_high, this.db ?? this.fitted?.snr_db ?? 10));
-    this.runner.ask({ model: `/models/${model.name}.onnx`, points: Float32Array.from(input.x), n: input.n, d: input.d, snr, rows });
+    if (model && this.data && takes(model, this.data.values)) this.runner.flow(model, tokens(this.data), this.db ?? this.fitted?.snr_db ?? 10);
   }
 
   previewed(path: Path, rows: Uint32Array) {
@@ -217,8 +203,7 @@ class Cluster {
   answered(fitted: Fitted, seconds: number) {
     this.fitted = fitted;
     this.outliers = new Set(fitted.outliers);
-    this.stable = null;
-    this.measure.disabled = false;
+    this.refits.clear();
     this.verdict.classList.remove("waiting");
     this.status.textContent = `FlowMixture, ${seconds.toFixed(1)} s`;
     if (this.db === null) {
@@ -226,7 +211,11 @@ class Cluster {
       this.dial.found = { db, K: fitted.n_clusters };
       this.dial.set(db, true);
     } else this.dial.set(this.db, false);
-    if (this.scene && this.scene.focus !== null && this.scene.focus >= fitted.n_clusters) this.scene.focus = null;
+    if (this.scene) {
+      const focus = this.isolated ?? this.scene.focus;
+      this.scene.focus = focus !== null && focus < fitted.n_clusters ? focus : null;
+    }
+    this.isolated = null;
     this.frame();
     this.say();
     const { question } = this;
@@ -236,24 +225,6 @@ class Cluster {
     if (memory.played !== this.table && !this.source.drawn && !matchMedia("(prefers-reduced-motion: reduce)").matches) this.player.start(0);
     memory.played = this.table;
     this.write();
-  }
-
-  /** Fit parts of the rows again, and tell which clusters come back. */
-  async measureStability() {
-    const { fitted } = this;
-    if (!fitted) return;
-    this.measure.disabled = true;
-    this.status.textContent = `fitting ${REFITS} parts…`;
-    try {
-      const stable = await this.refits.stability(this.question, REFITS);
-      if (!stable || this.fitted !== fitted) return;
-      this.stable = stable;
-      this.status.textContent = `${REFITS} refits`;
-      this.say();
-    } catch (error) {
-      this.status.textContent = (error as Error).message;
-      this.measure.disabled = false;
-    }
   }
 
   /** The dial was moved (null: given back to the library). */
@@ -291,6 +262,7 @@ class Cluster {
     this.scene.focus = k;
     this.say();
     this.redraw();
+    this.write();
   }
 
   redraw() {
@@ -301,16 +273,7 @@ class Cluster {
   // words ----------------------------------------------------------------------------------------------------------
 
   say() {
-    const { fitted, path, scene, table } = this;
-    const K = fitted?.n_clusters ?? (path ? new Set(path.path.labels).size : null);
-    if (K === null || !table) return;
-    verdict(this.verdict, K, fitted, this.stable, REFITS, this.chosen.n_clusters !== null);
-    if (!fitted) return;
-    notes(this.notes, fitted, scene, this.data);
-    cards(this.list, fitted, this.stable, scene?.focus ?? null, (k) => this.focusOn(k));
-    posterior(this.odds, fitted, this.chosen.n_clusters !== null);
-    const values = (row: number) => fitted.columns.slice(0, 4).map((name) => `${name} ${table.columns.find((column) => column.name === name)?.values?.[row] ?? "?"}`);
-    heatMap(this.heat, fitted, scene?.focus ?? null, (row) => `row ${row}: ${values(row).join(", ")}`);
+    tell(this);
   }
 
   title(): [string, string] {
@@ -322,21 +285,15 @@ class Cluster {
   }
 
   write() {
-    const { chosen, table, data, source, db, player } = this;
+    const { chosen, table, data, source, db, player, scene } = this;
     if (!table || readAddress().view.replace(/^$/, "cluster") !== "cluster") return;
-    writeAddress("cluster", state({ chosen, table, data, source, db, player }));
+    writeAddress("cluster", state({ chosen, table, data, source, db, player, focus: scene?.focus ?? null }));
     memory.address = location.hash;
   }
 
   close() {
     clearTimeout(this.timer);
-    this.player.close();
-    this.fits.stop();
-    this.refits.stop();
-    this.runner.close();
-    this.stage.close();
-    this.dial.close();
-    this.peers.close();
-    this.misleads.close();
+    for (const asked of [this.fits, this.refits]) asked.stop();
+    for (const part of [this.player, this.runner, this.stage, this.dial, this.peers, this.misleads]) part.close();
   }
 }

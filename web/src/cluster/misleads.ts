@@ -55,7 +55,7 @@ export class Misleads {
         const fitted = await new Asker().fit({ body, columns: [] });
         const xy = await pointsOf(body);
         if (mine !== this.turn || !fitted) return;
-        this.add(xy, (i) => fitted.labels[i], fitted.n_clusters, `${SHAPES[name].words.toLowerCase()}: in truth ${SHAPES[name].truth}`);
+        this.add(xy, (i) => fitted.labels[i], fitted.n_clusters, `${SHAPES[name].words.replace(/^./, (first) => first.toLowerCase())}: in truth ${SHAPES[name].truth}`);
       }
     } catch (error) {
       this.list.append(h("p", { class: "notice bad" }, (error as Error).message));

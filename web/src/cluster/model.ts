@@ -1,4 +1,5 @@
 /** The model in its worker: of many questions only the last one matters. */
+import type { Points } from "../numbers";
 import type { Answered, Asked } from "./worker";
 
 export interface Model {
@@ -9,6 +10,9 @@ export interface Model {
   snr_high: number;
   max_flow: number;
 }
+
+/** Whether a model flows such points. */
+export const takes = (model: Model, { n, d }: Points) => n > 1 && (model.d === null || model.d === d);
 
 /** Tokens at every layer, (layers + 1, n, d) row after row, and the atom that each ends in. */
 export interface Path {
@@ -51,6 +55,12 @@ export class Runner {
     }
     this.running = { ...question, id: ++this.count };
     this.worker.postMessage(this.running);
+  }
+
+  /** Flow some rows of the table at a signal-to-noise ratio, or at the nearest that the model knows. */
+  flow({ name, snr_low, snr_high }: Model, { input, rows }: { input: Points; rows: Uint32Array }, db: number) {
+    const snr = Math.max(snr_low, Math.min(snr_high, db));
+    this.ask({ model: `/models/${name}.onnx`, points: Float32Array.from(input.x), n: input.n, d: input.d, snr, rows });
   }
 
   private answered(answer: Answered) {

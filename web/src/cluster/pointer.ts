@@ -83,7 +83,7 @@ function tell(tip: HTMLElement, scene: Scene, fitted: Fitted | null, i: number, 
   const rival = fitted?.rivals[row] ?? -1;
   replace(
     tip,
-    h("strong", {}, `row ${row}`),
+    h("strong", {}, `row ${row + 1}`),
     k < 0 && fitted && h("span", {}, `belongs to no cluster; nearest: ${fitted.labels[row]}`),
     k >= 0 && h("span", { class: "tip-cluster" }, h("i", { style: `background:${clusterColour(k)}` }), fitted ? `cluster ${k}${p === null || p === undefined ? "" : `, probability ${p.toFixed(p > 0.995 ? 3 : 2)}`}` : `preview: group ${k}`),
     rival >= 0 && h("span", { class: "note" }, `next most likely: ${rival}`),

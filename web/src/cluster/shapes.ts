@@ -27,7 +27,7 @@ export const SHAPES: Record<string, { words: string; truth: string; make: Make }
   },
   outliers: { words: "Groups and strays", truth: "two groups, and some rows that belong to neither", make: (r, g, i, s) => (i % 25 === 24 ? [14 * r() - 7, 14 * r() - 7] : [(i % 2 ? 1.6 : -1.6) + (0.3 + s) * g(), (0.3 + s) * g()]) },
   gauss: { words: "One Gaussian", truth: "one group", make: (_, g) => [g(), g()] },
-  uniform: { words: "A uniform square", truth: "no groups at all: a square, filled evenly", make: (r) => [4 * r() - 2, 4 * r() - 2] },
+  uniform: { words: "A uniform square", truth: "no groups at all", make: (r) => [4 * r() - 2, 4 * r() - 2] },
 };
 
 const csv = (points: [number, number][]) => new Blob([`x,y\n${points.map(([x, y]) => `${+x.toFixed(4)},${+y.toFixed(4)}`).join("\n")}\n`], { type: "text/csv" });

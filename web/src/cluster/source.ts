@@ -92,7 +92,7 @@ export class Source {
         this.drawn && button("Clear", () => this.begin(), { class: "chip" }),
       ),
       made && h("p", { class: "note truth" }, `In truth: ${SHAPES[made].truth}.`),
-      this.drawn && h("p", { class: "note truth" }, "Press and move to strew points; take hold of one to move it."),
+      this.drawn && h("p", { class: "note truth" }, "Press and drag to add points; drag a point to move it."),
     );
   }
 

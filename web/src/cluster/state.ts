@@ -12,9 +12,10 @@ interface View {
   source: Source;
   db: number | null;
   player: Player;
+  focus: number | null;
 }
 
-export function state({ chosen, table, data, source, db, player }: View): Record<string, string | number | null> {
+export function state({ chosen, table, data, source, db, player, focus }: View): Record<string, string | number | null> {
   const plain = chosen.columns.join() === table.used.join();
   const offered = data ? axisNames(data.names) : [];
   return {
@@ -25,6 +26,7 @@ export function state({ chosen, table, data, source, db, player }: View): Record
     y: chosen.axes[1] === offered[1] ? null : chosen.axes[1],
     db,
     k: chosen.n_clusters,
+    only: focus,
     flow: chosen.model,
     layer: player.t >= player.layers ? null : +player.t.toFixed(2),
   };

@@ -11,7 +11,7 @@ export function verdict(place: HTMLElement, K: number, fitted: Fitted | null, st
     ? "a preview from this browser; the library is fitting every row"
     : asked
       ? "as many as were asked for"
-      : `probability ${likely.toFixed(2)}${gaussian}; ${percent(fitted.share_uncertain)} of the rows are uncertain`;
+      : `probability ${likely.toFixed(2)}${gaussian}; ${fitted.share_uncertain ? percent(fitted.share_uncertain) + " of the rows are" : "no row is"} uncertain`;
   const back = stable && `K = ${K} came back in ${Math.round(100 * (stable.n_clusters[K] ?? 0))} % of ${refits} refits`;
   replace(
     place,

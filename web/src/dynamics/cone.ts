@@ -1,5 +1,6 @@
 /** The cone of 2 x 2 covariances in three dimensions: height is half the trace, the rim is rank one. */
 import { picture, type Picture } from "../canvas";
+import { h } from "../dom";
 import { colours } from "../theme";
 import type { Fate, Matrix } from "./attention";
 
@@ -88,3 +89,9 @@ export function cone(strands: () => Strand[]): Picture & { turn: (by: number) =>
 
 export const fateColour = (fate: Strand["fate"]) =>
   ({ settles: colours.clusters[0], "blows up": colours.clusters[1], moving: colours.clusters[9], particles: colours.ink })[fate];
+
+/** What the colours of the paths mean. */
+export function legend(): HTMLElement {
+  const entry = (fate: Strand["fate"], words: string) => h("span", {}, h("i", { style: `background:${fateColour(fate)}` }), words);
+  return h("div", { class: "legend" }, entry("settles", "settles"), entry("blows up", "blows up"), entry("moving", "still moving"), entry("particles", "these tokens"));
+}

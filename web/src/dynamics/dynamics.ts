@@ -4,9 +4,9 @@ import { curves, picture, type Picture } from "../canvas";
 import { button, choice, fill, h, replace, slider, tick } from "../dom";
 import { colours } from "../theme";
 import { ATTENTIONS, covariancePath, hasClosedForm, type Setting } from "./attention";
-import { cone, fateColour, type Strand } from "./cone";
+import { cone, legend, type Strand } from "./cone";
 import { Larger } from "./larger";
-import { drawTokens, frameOf } from "./plot";
+import { drawTokens, nearestToken } from "./plot";
 import { CLOUDS, PRESETS, SCORES, sentence, VALUES } from "./words";
 import { clock, LONGEST, World } from "./world";
 
@@ -96,7 +96,7 @@ class Dynamics {
               { class: "panel" },
               h("header", {}, h("h2", {}, "Covariances in their cone"), h("small", {}, "drag or use ← →")),
               cones.element,
-              this.legend(),
+              legend(),
               h(
                 "p",
                 { class: "note" },
@@ -120,11 +120,6 @@ class Dynamics {
     this.build();
     this.go();
     return () => this.close();
-  }
-
-  legend(): HTMLElement {
-    const entry = (fate: Strand["fate"], words: string) => h("span", {}, h("i", { style: `background:${fateColour(fate)}` }), words);
-    return h("div", { class: "legend" }, entry("settles", "settles"), entry("blows up", "blows up"), entry("moving", "still moving"), entry("particles", "these tokens"));
   }
 
   // choices --------------------------------------------------------------------------------------------------------
@@ -201,17 +196,10 @@ class Dynamics {
     this.pictures.push(made);
     made.element.addEventListener("pointermove", (event) => {
       const { left, top, width, height } = made.element.getBoundingClientRect();
-      const { f } = frameOf(world, this.t, width, height);
-      const { x } = world.at(this.t);
-      let [best, least] = [-1, 150];
-      for (let i = 0; i < x.length / 2; i++) {
-        const r = (f.X(x[2 * i]) - event.clientX + left) ** 2 + (f.Y(x[2 * i + 1]) - event.clientY + top) ** 2;
-        if (r < least) [best, least] = [i, r];
-      }
-      if (best !== this.hover) {
-        this.hover = best;
-        this.redraw();
-      }
+      const best = nearestToken(world, this.t, width, height, event.clientX - left, event.clientY - top);
+      if (best === this.hover) return;
+      this.hover = best;
+      this.redraw();
     });
     made.element.addEventListener("pointerleave", () => {
       this.hover = -1;

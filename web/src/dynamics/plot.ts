@@ -13,13 +13,25 @@ export interface Look {
 
 const place = (width: number, height: number) => ({ left: 42, top: 6, right: width - 6, bottom: height - 26 });
 
-export function frameOf(world: World, t: number, width: number, height: number): { f: Frame; box: { x0: number; x1: number; y0: number; y1: number } } {
+function frameOf(world: World, t: number, width: number, height: number): { f: Frame; box: { x0: number; x1: number; y0: number; y1: number } } {
   const reach = Math.max(2.6, quantile(world.at(t).x, 0.98)) * 1.15;
   const { left, top, right, bottom } = place(width, height);
   const aspect = (bottom - top) / (right - left);
   const [wide, tall] = aspect < 1 ? [reach / aspect, reach] : [reach, reach * aspect];
   const box = { x0: -wide, x1: wide, y0: -tall, y1: tall };
   return { box, f: { X: (v) => left + ((v + wide) / (2 * wide)) * (right - left), Y: (v) => bottom - ((v + tall) / (2 * tall)) * (bottom - top) } };
+}
+
+/** The token near a place on the canvas, or -1. */
+export function nearestToken(world: World, t: number, width: number, height: number, px: number, py: number): number {
+  const { f } = frameOf(world, t, width, height);
+  const { x } = world.at(t);
+  let [best, least] = [-1, 150];
+  for (let i = 0; i < x.length / 2; i++) {
+    const r = (f.X(x[2 * i]) - px) ** 2 + (f.Y(x[2 * i + 1]) - py) ** 2;
+    if (r < least) [best, least] = [i, r];
+  }
+  return best;
 }
 
 export function drawTokens(c: Pen, width: number, height: number, world: World, look: Look) {
@@ -44,7 +56,11 @@ function arrows(c: Pen, f: Frame, world: World, x: Float64Array, box: { x0: numb
   const grid: number[] = [];
   const few = x.length > 500 ? x.filter((_, i) => Math.floor(i / 2) % Math.ceil(x.length / 500) === 0) : x;
   if (world.set.attention === "sinkhorn") for (let i = 0; i < few.length; i += 2 * Math.ceil(few.length / 200)) grid.push(few[i], few[i + 1]);
-  else for (let a = 0; a < 15; a++) for (let b = 0; b < 11; b++) grid.push(box.x0 + ((a + 0.5) / 15) * (box.x1 - box.x0), box.y0 + ((b + 0.5) / 11) * (box.y1 - box.y0));
+  else {
+    const across = Math.max(7, Math.min(15, Math.round((f.X(box.x1) - f.X(box.x0)) / 40)));
+    const up = Math.max(7, Math.min(11, Math.round((f.Y(box.y0) - f.Y(box.y1)) / 40)));
+    for (let a = 0; a < across; a++) for (let b = 0; b < up; b++) grid.push(box.x0 + ((a + 0.5) / across) * (box.x1 - box.x0), box.y0 + ((b + 0.5) / up) * (box.y1 - box.y0));
+  }
   const places = Float64Array.from(grid);
   const v = world.set.attention === "sinkhorn" ? at(velocity(world.set, few), few, places) : velocity(world.set, few, places);
   let most = 1e-9;

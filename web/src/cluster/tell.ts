@@ -1,0 +1,43 @@
+/** Everything that is said about an answer: the verdict, notes, cards, bars and the heat map. */
+import type { Table } from "../table/table";
+import type { Fitted } from "./answers";
+import { cards, heatMap } from "./cards";
+import type { Data } from "./data";
+import type { Choices } from "./drawer";
+import { posterior } from "./posterior";
+import { REFITS, type Refits } from "./refits";
+import type { Preview } from "./scene";
+import type { Scene } from "./stage";
+import { notes, verdict } from "./verdict";
+
+interface View {
+  table: Table | null;
+  data: Data | null;
+  scene: Scene | null;
+  fitted: Fitted | null;
+  path: Preview | null; // says how many clusters there may be while the answer is not there
+  chosen: Choices;
+  refits: Refits;
+  verdict: HTMLElement;
+  notes: HTMLElement;
+  list: HTMLElement;
+  odds: HTMLElement;
+  heat: HTMLElement;
+  focusOn: (k: number | null) => void;
+}
+
+export function tell(view: View) {
+  const { fitted, path, scene, table, data } = view;
+  const stable = view.refits.found;
+  const asked = view.chosen.n_clusters !== null;
+  const focus = scene?.focus ?? null;
+  const K = fitted?.n_clusters ?? (path ? new Set(path.path.labels).size : null);
+  if (K === null || !table) return;
+  verdict(view.verdict, K, fitted, stable, REFITS, asked);
+  if (!fitted) return;
+  notes(view.notes, fitted, scene, data);
+  cards(view.list, fitted, stable, focus, (k) => view.focusOn(k));
+  posterior(view.odds, fitted, asked);
+  const values = (row: number) => fitted.columns.slice(0, 4).map((name) => `${name} ${table.columns.find((column) => column.name === name)?.values?.[row] ?? "?"}`);
+  heatMap(view.heat, fitted, focus, (row) => `row ${row + 1}: ${values(row).join(", ")}`);
+}
