@@ -37,15 +37,9 @@ def _others(column: pd.Series) -> Iterator:
     if column.dtype == bool:
         yield from (~column, True, False)
     elif pd.api.types.is_numeric_dtype(column):
-        yield from (
-            0 * column,
-            -column,
-            1000 * column,
-            0.001 * column,
-            1 / column.replace(0, 1),
-            column[::-1].to_numpy(),
-        )
-        yield from (column.max(), column.min(), 0.5, 1.0 * np.arange(len(column)), -1.0 * np.arange(len(column)))
+        rank, sign = 1.0 + np.arange(len(column)), -1.0 if (column < 0).any() else 1.0
+        yield from (1000 * column, 0.001 * column, 1 / column.replace(0, 1), column[::-1].to_numpy(), rank, rank[::-1])
+        yield from (column.max(), column.min(), 0.5, sign * column)  # a sign or a zero only where there are some
     else:
         yield from [*column.unique()[:8], *FATES]
 

@@ -21,8 +21,9 @@ from measureflow.reproduce.he2025.learned.heads import judgements
 from measureflow.reproduce.he2025.learned.sweeps import attained
 from measureflow.reproduce.he2025.learned.trained import Setting, measured
 from measureflow.reproduce.he2025.scores import adjusted_rand_index, contingency, normalised_mutual_information
+from measureflow.reproduce.run import module_of
 from measureflow.training.in_context import Recipe
-from reproduce.tables import read, the, words
+from reproduce.tables import read, the, unmoved, words
 
 
 @pytest.fixture(scope="module")
@@ -39,6 +40,9 @@ def test_artefact_writes_tables_pictures_and_findings(artefact, out):
         assert path.stat().st_size > 0
         if path.suffix == ".csv":
             assert not pd.read_csv(path).isna().any().any()
+    stuck = unmoved(module_of("he2025", artefact), read(out / "he2025" / artefact))
+    two_columns = ("rough: one block", "both kinds of heads alike")  # it takes two to change these, and tests below do
+    assert [claim for claim in stuck if not any(part in claim for part in two_columns)] == []
     text = next(path for path in paths if path.name == "findings.md").read_text()
     assert "nan" not in text.split("\n\n", 1)[1]
 
@@ -149,6 +153,12 @@ def test_verdicts_of_the_theorem_follow_the_data(proven):
     tables = read(proven)
     assert the(words(theorem, tables), "Theorem 3.2: the labels' distance") == "holds"
     assert the(words(theorem, tables), "Theorem 3.1, wide gaps: three blocks") == "holds"
+    tables["labels"][["wrong", "wrong of clear"]] = 0
+    claims = words(theorem, tables)
+    assert {the(claims, f"{name}, rough: one block") for name in theorem.VARIANTS} == {"holds"}
+    tables["labels"]["wrong of clear"] = 1
+    claims = words(theorem, tables)
+    assert {the(claims, f"{name}, rough: one block") for name in theorem.VARIANTS} == {"fails"}
     tables["labels"]["wrong"] = tables["labels"]["moved"]  # what returning the input would do
     claims = words(theorem, tables)
     assert all(the(claims, f"wide gaps: {n} block") == "fails" for n in ("one", "three"))

@@ -102,7 +102,7 @@ class Table:
 
     def tabulate(self, tables: dict[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
         """A row for each column of the paper's table and each opponent: ours with its error, and the printed number."""
-        cells = tables["cells"]
+        cells = in_order(tables["cells"])
         at = cells["data"] + cells["n"].map(lambda n: f", n = {n:.0f}" if self.all_sizes and n == n else "")
         text = cells.assign(at=at, cell=[_cell(row) for row in cells.itertuples()])
         wide = text.pivot(index="column", columns="at", values="cell").reindex([c.name for c in self.everyone])
@@ -136,7 +136,7 @@ class Table:
         cells = tables["cells"]
         said, weak = [], self.columns[0].name
         for column, words in ((weak, "K-means, the paper's opponent"), (self._base, "the 16-layer model")):
-            mine = cells[(cells["column"] == column)].dropna(subset=["ours", "printed"])
+            mine = in_order(cells[cells["column"] == column].dropna(subset=["ours", "printed"]))
             if column is not None and len(mine):
                 off = (mine["ours"] - mine["printed"]) / mine["error"]
                 meets = off.abs().max() <= 3 if column == weak else off.max() <= 2
@@ -171,6 +171,11 @@ def _cell(row) -> str:
     """Ours with its standard error, and the printed number in brackets; what is not there is left out."""
     ours = f"{row.ours:.4f} ± {row.error:.4f}" if row.ours == row.ours else ""
     return f"{ours} ({row.printed:.4f})".strip() if row.printed == row.printed else ours
+
+
+def in_order(cells: pd.DataFrame) -> pd.DataFrame:
+    """The cells from the highest SNR to the lowest, and from few points to many."""
+    return cells.assign(level=cells["data"].map(list(LEVELS).index)).sort_values(["level", "n"], kind="stable")
 
 
 def _spaced(name: str) -> str:
