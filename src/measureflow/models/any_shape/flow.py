@@ -21,7 +21,7 @@ from measureflow.models.any_shape.features import (
     squared_distances,
 )
 from measureflow.models.any_shape.layer import ShapeLayer
-from measureflow.models.any_shape.merges import MergeJudge
+from measureflow.models.any_shape.merges import MergeJudge, zero_linear
 from measureflow.models.any_shape.tokens import ColouredTokens, LimitedGradient, all_but_own, on_sphere
 from measureflow.models.any_shape.trees import MergeTrees, pair_trees, path_trees
 
@@ -68,9 +68,7 @@ class AnyShapeFlow(nn.Module):
         super().__init__()
         self.config = c = config or AnyShapeConfig()
         self.start = nn.Sequential(nn.Linear(N_FACTS, c.n_features), nn.GELU(), nn.Linear(c.n_features, c.n_features))
-        self.connect = nn.Linear(len(PATH_SHARES), c.n_features)
-        nn.init.zeros_(self.connect.weight)
-        nn.init.zeros_(self.connect.bias)
+        self.connect = zero_linear(len(PATH_SHARES), c.n_features)
         self.of_paths, self.of_pairs = MergeJudge(c.n_features), MergeJudge(c.n_features)
         self.restart = nn.Sequential(nn.Linear(N_FACTS, c.n_features), nn.GELU(), nn.Linear(c.n_features, c.n_features))
         judge = nn.Linear(c.n_features, 1)
@@ -80,9 +78,7 @@ class AnyShapeFlow(nn.Module):
         self.pair = nn.Sequential(nn.LayerNorm(c.n_features), nn.Linear(c.n_features, 3 + PAIR_CODES))
         self.bias = nn.Parameter(torch.tensor([0.0, 1.0, 1.0]))
         self.noise = nn.Sequential(nn.LayerNorm(c.n_features), nn.Linear(c.n_features, 1))
-        self.count = nn.Sequential(nn.Linear(N_COUNT_FACTS, 32), nn.GELU(), nn.Linear(32, 3 * COUNT_PARTS + 1))
-        nn.init.zeros_(self.count[-1].weight)
-        nn.init.zeros_(self.count[-1].bias)
+        self.count = nn.Sequential(nn.Linear(N_COUNT_FACTS, 32), nn.GELU(), zero_linear(32, 3 * COUNT_PARTS + 1))
 
     def forward(self, points: Tensor) -> Tensor:
         """Probabilities (B, n, n) that rows of points (B, n, d) belong together."""

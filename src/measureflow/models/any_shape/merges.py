@@ -13,6 +13,14 @@ N_CHILD = 3 + N_GEOMETRY  # size, height, local unit, then geometry
 N_MERGE = 4  # height below the next merge, height, rows and columns of the set
 
 
+def zero_linear(n_in: int, n_out: int) -> nn.Linear:
+    """A linear map that says nothing until it has learned."""
+    layer = nn.Linear(n_in, n_out)
+    nn.init.zeros_(layer.weight)
+    nn.init.zeros_(layer.bias)
+    return layer
+
+
 class MergeJudge(nn.Module):
     r"""Logits (B, n - 1) that the two children of each merge belong together.
 
@@ -27,9 +35,7 @@ class MergeJudge(nn.Module):
         super().__init__()
         self.codes = nn.Sequential(nn.LayerNorm(n_features), nn.Linear(n_features, n_codes))
         seen = 3 * (N_CHILD + n_codes) + N_MERGE
-        self.judge = nn.Sequential(nn.LayerNorm(seen), nn.Linear(seen, hidden), nn.GELU(), nn.Linear(hidden, 1))
-        nn.init.zeros_(self.judge[-1].weight)
-        nn.init.zeros_(self.judge[-1].bias)
+        self.judge = nn.Sequential(nn.LayerNorm(seen), nn.Linear(seen, hidden), nn.GELU(), zero_linear(hidden, 1))
 
     def forward(self, trees: MergeTrees, f: Tensor, x: Tensor, log_scale: Tensor) -> Tensor:
         """Judge trees over rows x (B, n, d) with features f (B, n, p) and local units (B, n, 1)."""
