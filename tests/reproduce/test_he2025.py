@@ -153,7 +153,7 @@ def test_verdicts_of_the_theorem_follow_the_data(proven):
     tables = read(proven)
     assert the(words(theorem, tables), "Theorem 3.2: the labels' distance") == "holds"
     assert the(words(theorem, tables), "Theorem 3.1, wide gaps: three blocks") == "holds"
-    tables["labels"][["wrong", "wrong of clear"]] = 0
+    tables["labels"][["clear", "moved", "wrong", "wrong of clear"]] = 100, 100, 0, 0
     claims = words(theorem, tables)
     assert {the(claims, f"{name}, rough: one block") for name in theorem.VARIANTS} == {"holds"}
     tables["labels"]["wrong of clear"] = 1
