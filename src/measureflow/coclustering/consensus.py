@@ -15,6 +15,7 @@ from measureflow.mixtures.rows import Rows
 from measureflow.models import AnyShapeFlow
 
 MOST_ROWS = 1024  # rows that the flow of shapes looks at: its time grows with their square
+ROUNDING = 1e-9  # the worth of one partition, added up in two orders, differs by less
 FEWEST_ROWS = 32  # fewer are left to the Gaussians: the flow has seen no such sets
 
 
@@ -49,8 +50,8 @@ class Agreement:
 
     @property
     def gaussians_win(self) -> bool:
-        """Whether the Gaussians' partition is worth at least as much as the other."""
-        return self.gaussians.worth >= self.shapes.worth
+        """Whether the Gaussians' partition is worth at least as much as the other, but for rounding."""
+        return self.gaussians.worth >= self.shapes.worth - ROUNDING
 
     @property
     def partition(self) -> Partition:
