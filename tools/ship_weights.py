@@ -10,22 +10,22 @@ import shutil
 from pathlib import Path
 from statistics import fmean
 
-from measureflow.training.config import read_config
+from measureflow.training.config import TrainingConfig, read_config
 from measureflow.training.loop import Training
 
 ROOT = Path(__file__).parents[1]
 EVERY = 100  # steps that a row of the shipped log stands for
 
 
-def condensed(rows: list[dict[str, str]]) -> list[dict[str, str]]:
-    """A row for every so many steps: its last step, the largest sets, the rate, and the means of loss and time."""
+def condensed(rows: list[dict[str, str]], config: TrainingConfig) -> list[dict[str, str]]:
+    """A row for every so many steps: its last step, the most points of its stage, the rate, the mean loss and time."""
     out = []
     for start in range(0, len(rows), EVERY):
         part = rows[start : start + EVERY]
         out.append(
             {
                 "step": part[-1]["step"],
-                "n": str(max(int(row["n"]) for row in part)),
+                "n": str(config.stage_of(int(part[-1]["step"]))[0].n),
                 "rate": part[-1]["rate"],
                 "mean_loss": f"{fmean(float(row['loss']) for row in part):.5g}",
                 "mean_seconds": f"{fmean(float(row['seconds']) for row in part):.4g}",
@@ -47,7 +47,7 @@ def main() -> None:
     training.export(folder, {"config": str(config), "steps": training.done})
     shutil.copy(arguments.run / "evaluations.csv", folder)
     with (arguments.run / "log.csv").open(newline="") as file:
-        rows = condensed([row for row in csv.DictReader(file) if int(row["step"]) < training.done])
+        rows = condensed([row for row in csv.DictReader(file) if int(row["step"]) < training.done], training.config)
     with (folder / "log.csv").open("w", newline="") as file:
         writer = csv.DictWriter(file, rows[0], lineterminator="\n")
         writer.writeheader()
