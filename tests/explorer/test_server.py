@@ -15,6 +15,7 @@ from measureflow import FlowMixture, cli
 from measureflow.explorer import jobs
 from measureflow.explorer.limits import Limits
 from measureflow.explorer.server import create_app
+from measureflow.flows import Dopri5
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # starlette would rather have a client newer than the lock's
@@ -234,6 +235,14 @@ def test_a_simulation_that_cannot_be_says_so(client):
     job = finished(client, client.post("/api/simulate", json={"V": [[1.0]], "n": 10}).json())
     assert job["state"] == "failed"
     assert "V must have shape" in job["reason"]
+
+
+def test_a_simulation_that_runs_out_of_steps_is_not_done(client, monkeypatch):
+    monkeypatch.setattr("measureflow.simulate.METHOD", Dopri5(max_steps=3))
+    asked = {"attention": "softmax", "gaussian": True, "time": 1.0, "layers": 4}
+    job = finished(client, client.post("/api/simulate", json=asked).json())
+    assert job["state"] == "failed"
+    assert "ran out of steps" in job["reason"]
 
 
 def test_simulations_are_cancelled_and_bounded(monkeypatch):

@@ -46,6 +46,18 @@ def all_to_zero(tables):
     tables["values"]["ending"], tables["values"]["largest"] = "settled", 0.0
 
 
+def one_of(tables, attention, kind, ending, largest):
+    """One run under random V ends otherwise."""
+    mine = tables["values"].query("attention == @attention and V == @kind").index[0]
+    tables["values"].loc[mine, ["ending", "largest"]] = ending, largest
+
+
+def only_on_the_way(tables):
+    """No run has left or settled anywhere but at zero, and some are not there."""
+    all_to_zero(tables)
+    one_of(tables, "L2", "Gaussian", "still moving", 0.1)
+
+
 # artefact: (claim, its verdict, a change of the data, the verdict then)
 PERTURBED = {
     "fig1": [
@@ -70,7 +82,14 @@ PERTURBED = {
     "fig4": [
         ("(a)", "holds", lambda t: leaves(t, "a") or set_all(t, "a", largest=1.0), "fails"),
         ("softmax: A + Aᵀ", "corrected", all_to_zero, "holds"),
-        ("L2: A + Aᵀ", "corrected", lambda t: t["values"].update(pd.DataFrame({"largest": [1.0] * 36})), "fails"),
+        ("L2: A + Aᵀ", "corrected", lambda t: one_of(t, "L2", "positive", "settled", 0.1), "fails"),
+        ("L2: A + Aᵀ", "corrected", lambda t: one_of(t, "L2", "positive", "infinite time", 1e4), "fails"),
+        ("L2: A + Aᵀ", "corrected", lambda t: one_of(t, "L2", "positive", "still moving", 0.1), "corrected"),
+        ("L2: A + Aᵀ", "corrected", only_on_the_way, "open"),
+        ("L2, V = GGᵀ", "holds", lambda t: one_of(t, "L2", "positive", "still moving", 0.1), "open"),
+        ("L2, V = GGᵀ", "holds", lambda t: one_of(t, "L2", "positive", "settled", 0.1), "fails"),
+        ("L2, V = GGᵀ", "holds", lambda t: one_of(t, "L2", "positive", "infinite time", 1e4), "fails"),
+        ("L2, V = GGᵀ", "holds", lambda t: one_of(t, "L2", "Gaussian", "settled", 0.1), "holds"),
     ],
     "fig5": [("(c)", "holds", lambda t: set_all(t, "c", rank=2), "fails")],
     "fig6": [
@@ -119,16 +138,35 @@ def test_runs_that_turn_stiff_are_counted_apart():
     rows = values.summary(table).set_index("V")
     assert rows["not_followed"].tolist() == [1, 1]
     assert rows["zero"].tolist() == [2, 1]
-    (verdict,) = values.verdicts(table)
-    assert verdict.verdict == "corrected"  # of the runs that were followed
-    assert verdict.ours == (
-        "V Gaussian: 1 of 2 leave; V = GGᵀ: 2 of 2 go to zero; 2 more turn stiff and are not followed"
+    any_v, positive = values.verdicts(table)
+    assert (any_v.verdict, positive.verdict) == ("corrected", "holds")  # of the runs that were followed
+    assert any_v.ours == "V Gaussian: 1 of 2 leave; V = GGᵀ: 0 of 2 leave"
+    assert positive.ours == (
+        "of 2 runs 2 fall below 0.01 of their start, 0 leave, 0 settle elsewhere, 0 are still on the way at time 100000"
+        "; 1 more turn stiff and are not followed"
     )
     lost = table.assign(ending=NOT_FOLLOWED)
-    assert values.verdicts(lost)[0].verdict == "fails"  # nothing was shown
+    assert [verdict.verdict for verdict in values.verdicts(lost)] == ["open"] * 2  # nothing was shown
     fates = pd.DataFrame({"panel": "a", "ending": ["settled", NOT_FOLLOWED], "rank": 0})
     counts = panels.summary({"fates": fates}).loc["a"]
     assert (counts["runs"], counts["converged"], counts["rank_0"], counts["not followed"]) == (2, 1, 1, 1)
+
+
+def test_a_run_on_the_way_is_told_from_one_that_settled_elsewhere():
+    table = pd.DataFrame(
+        {"attention": "softmax", "V": ["positive"] * 3 + ["Gaussian"] * 2, "largest": [0, 0.13, 0.05, 2, 0]}
+    )
+    table["ending"] = ["settled", "still moving", "still moving", "finite time", "settled"]
+    rows = values.tabulate(table).set_index("V")
+    assert rows[["settled_elsewhere", "on_the_way"]].to_numpy().tolist() == [[0, 2], [0, 0]]
+    assert "1 fall below 0.01 of their start, 0 leave, 0 settle elsewhere, 2 are still on the way" in (
+        values.verdicts(table)[1].ours
+    )
+    assert "(largest: 0.13 of its start)" in values.verdicts(table)[1].ours
+    table.loc[1, "ending"] = "settled"
+    rows = values.tabulate(table).set_index("V")
+    assert rows[["settled_elsewhere", "on_the_way"]].to_numpy().tolist() == [[1, 1], [0, 0]]
+    assert [verdict.verdict for verdict in values.verdicts(table)] == ["fails"] * 2
 
 
 def test_a_batch_ends_as_its_members_do_alone():

@@ -92,6 +92,8 @@ def simulated(asked: Simulation, tell: Callable[[float], None]) -> dict[str, Any
 
     options = asked.model_dump(exclude={"attention", "layers"})
     path = simulate(asked.attention, n_layers=asked.layers, progress=tell, **options)
+    if path.outcome is Outcome.OUT_OF_STEPS:
+        raise RuntimeError("the solver ran out of steps before the time asked for: ask for a shorter time")
     result = {
         "times": [float(t) for t in path.times],
         "divergence": path.divergence,

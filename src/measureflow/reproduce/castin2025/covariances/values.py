@@ -100,15 +100,45 @@ def in_words(rows: pd.DataFrame) -> str:
     ) + (f"; {lost} more turn stiff and are not followed" if lost else "")
 
 
+def tabulate(table: pd.DataFrame) -> pd.DataFrame:
+    """The summary with the runs away from zero told apart: those that settled there, and those still on the way."""
+    away = (table["ending"] == "settled") & (table["largest"] >= 1e-2)
+    settled = away.groupby([table["attention"], table["V"]], sort=False).sum().to_numpy()
+    rows = summary(table)
+    told = rows.assign(settled_elsewhere=settled, on_the_way=rows["elsewhere"] - settled)
+    return told[[*rows.columns[:5], "settled_elsewhere", "on_the_way", "not_followed", "runs"]]
+
+
+def findings(table: pd.DataFrame, kind: str) -> str:
+    """What became of the runs of one attention under one kind of V."""
+    (row,) = tabulate(table[table["V"] == kind]).to_dict("records")
+    way = table.loc[(table["V"] == kind) & (table["ending"] == "still moving"), "largest"].max()
+    return (
+        f"of {row['runs'] - row['not_followed']} runs {row['zero']} fall below 0.01 of their start, "
+        f"{row['blow_up'] + row['diverge']} leave, {row['settled_elsewhere']} settle elsewhere, "
+        f"{row['on_the_way']} are still on the way at time {TIME[kind]:g}"
+        + (f" (largest: {way:.2g} of its start)" if row["on_the_way"] else "")
+        + (f"; {row['not_followed']} more turn stiff and are not followed" if row["not_followed"] else "")
+    )
+
+
 def verdicts(table: pd.DataFrame) -> list[Verdict]:
-    """Section 4.5, behaviour 1: to zero independently of V. It takes a positive V."""
+    """Section 4.5, behaviour 1: to zero independently of V; and the same for a positive V alone.
+
+    A run that leaves or settles away from zero refutes a claim. One that is still on its way decides nothing.
+    """
     said = []
-    for name, part in summary(table).groupby("attention", sort=False):
+    for name, part in tabulate(table).groupby("attention", sort=False):
         rows = part.set_index("V")
-        every = {kind: bool(rows.loc[kind, "zero"] == followed(rows.loc[kind]) > 0) for kind in KINDS}
-        leave = int(rows.loc["Gaussian", ["blow_up", "diverge"]].sum())
-        said.append(
-            corrected(f"{name}: A + Aᵀ < 0 sends all to zero, independently of V", "independently of V", in_words(rows),
-                      every["positive"] and every["Gaussian"], every["positive"] and leave > 0)
-        )  # fmt: skip
+        n, left = rows["runs"] - rows["not_followed"], rows["blow_up"] + rows["diverge"]
+        refuted, every = left + rows["settled_elsewhere"] > 0, (rows["zero"] == n) & (n > 0)
+        word = "fails" if refuted["positive"] else "holds" if every["positive"] else "open"
+        claim, printed = "A + Aᵀ < 0 sends all to zero", "independently of V"
+        leave = "; ".join(f"{KINDS[kind]}: {left[kind]} of {n[kind]} leave" for kind in ("Gaussian", "positive"))
+        any_v = corrected(f"{name}: {claim}, independently of V", printed, leave, bool(every.all()),
+                          not refuted["positive"] and n["positive"] > 0)  # fmt: skip
+        if not every.all() and not refuted.any():
+            any_v = Verdict(any_v.claim, printed, leave, "open")
+        found = findings(table[table["attention"] == name], "positive")
+        said += [any_v, Verdict(f"{name}, V = GGᵀ alone: {claim}", printed, found, word)]
     return said
