@@ -9,10 +9,11 @@ import numpy as np
 
 from measureflow.attention.threads import side_by_side
 from measureflow.mixtures.frame import LEAST_SHARE
+from measureflow.mixtures.lifted import Lift
 from measureflow.mixtures.rows import Rows
-from measureflow.mixtures.shared_noise import SharedNoise, responsibilities
+from measureflow.mixtures.shared_noise import SharedNoise, normalised, responsibilities
 
-BLOCK = 1 << 16  # rows at a time
+BLOCK = 1 << 20  # entries of lifted rows at a time
 STEPS = 15  # of EM after each merge: the next merge moves everything again
 
 
@@ -135,12 +136,13 @@ def bic_upper_bound(rows: Rows, fit: SharedNoise) -> float:
     """
     n, d = rows.mass, rows.points.shape[1]
     r = responsibilities(rows.points, fit)[0]
-    responsibility_mass, moved, covariances = _moments(rows, fit, r)
+    lift = Lift(rows.mean, along_columns=False)
+    mass, centers, covariances = _moments(
+        rows, lift, (r * rows.weights[:, None]).T @ lift.rows(rows.points), own=True
+    )
     least = np.inf
     for shapes in OWN:
-        part = Ellipsoids(
-            fit.centers + moved, responsibility_mass / n, shapes.part(covariances, responsibility_mass), shapes
-        )
+        part = Ellipsoids(centers, mass / n, shapes.part(covariances, mass), shapes)
         merged = r
         while True:
             doubt = -float(rows.weights @ np.sum(merged * np.log(np.maximum(merged, 1e-300)), 1))
@@ -156,15 +158,12 @@ def bic_upper_bound(rows: Rows, fit: SharedNoise) -> float:
     return least
 
 
-def _moments(rows: Rows, fit: SharedNoise, r: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Mass of each cluster, how far its mean lies from its centre, and its covariance."""
-    responsibility_mass, sums, scatter = _sums(rows.points, r * rows.weights[:, None], Ellipsoids.of(fit, SHARED))
-    responsibility_mass = np.maximum(responsibility_mass, 1e-12 * rows.mass)
-    return (
-        responsibility_mass,
-        sums / responsibility_mass[:, None],
-        _shrunk(responsibility_mass, sums, scatter, LEAST_SHARE * rows.variance, own=True),
-    )
+def _moments(rows: Rows, lift: Lift, sums: np.ndarray, *, own: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Mass of each cluster, its mean and its covariance, shrunk, from the sums (K, size) of lifted rows it holds."""
+    mass, first, second = lift.moments(sums)
+    mass = np.maximum(mass, 1e-12 * rows.mass)
+    covariances = _shrunk(mass, first, second, LEAST_SHARE * rows.variance, own=own)
+    return mass, lift.origin + first / mass[:, None], covariances
 
 
 def _coarsenings(rows: Rows, start: Ellipsoids) -> Iterator[Ellipsoids]:
@@ -187,49 +186,33 @@ def fit_ellipsoids(rows: Rows, start: Ellipsoids, *, steps: int, tol: float) -> 
     mean of the clusters' sizes. So even two rows have a shape, and the likelihood is bounded.
     """
     shapes, fit = start.shapes, start
+    lift = Lift(rows.mean, shapes.along_columns)
+    lifted = lift.rows(rows.points) if len(rows.weights) * lift.size <= BLOCK else None
     log_likelihood = last = -np.inf
     for step in range(steps + 1):
-        log_likelihood, responsibility_mass, sums, scatter = _expectation(rows, fit)
+        log_likelihood, sums = _expectation(rows, fit, lift, lifted)
         if step == steps or log_likelihood - last < tol * rows.mass:
             break
         last = log_likelihood
-        responsibility_mass = np.maximum(responsibility_mass, 1e-12 * rows.mass)
-        covariances = shapes.part(
-            _shrunk(responsibility_mass, sums, scatter, LEAST_SHARE * rows.variance, own=shapes.own),
-            responsibility_mass,
-        )
-        fit = Ellipsoids(
-            fit.centers + sums / responsibility_mass[:, None],
-            responsibility_mass / responsibility_mass.sum(),
-            covariances,
-            shapes,
-        )
+        mass, centers, covariances = _moments(rows, lift, sums, own=shapes.own)
+        fit = Ellipsoids(centers, mass / mass.sum(), shapes.part(covariances, mass), shapes)
     return replace(fit, log_likelihood=log_likelihood)
 
 
-def _expectation(rows: Rows, fit: Ellipsoids) -> tuple[float, np.ndarray, np.ndarray, np.ndarray]:
-    """Log-likelihood, the responsibility mass of each cluster, and its first and second moments around the centre."""
+def _expectation(rows: Rows, fit: Ellipsoids, lift: Lift, lifted: np.ndarray | None) -> tuple[float, np.ndarray]:
+    """Log-likelihood, and the sums (K, size) of the lifted rows that each cluster holds."""
+    theta, size = lift.densities(fit.centers, fit.weights, fit.covariances), BLOCK // lift.size + 1
 
-    def block(a: int) -> tuple[float, np.ndarray, np.ndarray, np.ndarray]:
-        X, w = rows.points[a : a + BLOCK], rows.weights[a : a + BLOCK]
-        r, density = responsibilities(X, fit)
-        return float(w @ density), *_sums(X, r * w[:, None], fit)
+    def block(a: int) -> tuple[float, np.ndarray]:
+        w = rows.weights[a : a + size]
+        phi = lift.rows(rows.points[a : a + size]) if lifted is None else lifted
+        r, density = normalised(phi @ theta)
+        r *= w[:, None]
+        return float(w @ density), r.T @ phi
 
-    parts = side_by_side(block, range(0, len(rows.weights), BLOCK))
-    log_likelihood, responsibility_mass, sums, scatter = (sum(column) for column in zip(*parts, strict=True))
-    return log_likelihood, responsibility_mass, sums, scatter  # type: ignore[return-value]
-
-
-def _sums(X: np.ndarray, held: np.ndarray, fit: Ellipsoids) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Mass, first and second moments of rows, held (n, K) by each cluster, around the centres."""
-    K, d = fit.centers.shape
-    sums, scatter = np.empty((K, d)), np.empty((K, d, d))
-    for k in range(K):
-        Z = X - fit.centers[k]
-        mine = Z * held[:, k : k + 1]
-        sums[k] = mine.sum(0)
-        scatter[k] = np.diag(np.einsum("ij,ij->j", mine, Z)) if fit.shapes.along_columns else mine.T @ Z
-    return held.sum(0), sums, scatter
+    parts = side_by_side(block, range(0, len(rows.weights), size))
+    log_likelihood, sums = (sum(column) for column in zip(*parts, strict=True))
+    return log_likelihood, sums  # type: ignore[return-value]
 
 
 def _shrunk(

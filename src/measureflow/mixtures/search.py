@@ -76,7 +76,8 @@ class Search:
         if len(self.rows.weights) > FRAME_ROWS:
             sample = self.rows.sample(FRAME_ROWS)
             few = Search(self.model, sample, n_clusters=self.n_clusters, snr_db=None, n_layers=self.n_layers)
-            return self._in(few._round_clusters().frame)
+            found = few._round_clusters()
+            return self._in(found.frame, first=found)
         return max((self._from(frame) for frame in Frame.first(self.rows)), key=lambda found: found.evidence)
 
     def _from(self, frame: Frame) -> SearchResult:
@@ -118,15 +119,20 @@ class Search:
             return self._in(frame.whitened(shared.covariances[0], d * (d + 1) // 2 - 1), hint)
         return found
 
-    def _in(self, frame: Frame, hint: tuple[np.ndarray, np.ndarray] | None = None) -> SearchResult:
+    def _in(
+        self,
+        frame: Frame,
+        hint: tuple[np.ndarray, np.ndarray] | None = None,
+        first: SearchResult | None = None,
+    ) -> SearchResult:
         """The best mixture of one noise in a frame, and how much evidence there is for both together.
 
-        A hint is centres in units of the data, and their weights.
+        A hint is centres in units of the data, and their weights; the first search was that of a sample in the frame.
         """
         inner = frame.inward(self.rows)
         if inner.points.shape[1] == 0 or len(inner.weights) == 1:
             return SearchResult(frame, SharedNoise(inner.mean[None], np.ones(1), 0.0))
-        candidates, flowed = self._candidates(inner)
+        candidates, flowed = self._candidates(inner, first)
         if hint is not None:
             candidates.offer(SharedNoise(frame.rows_inward(hint[0]), hint[1], candidates.best.variance))
         share = self.rows.mass / candidates.rows.mass  # numbers of clusters are compared on a sample of many rows
@@ -134,7 +140,7 @@ class Search:
         evidence -= frame.n_learned / 2 * np.log(self.rows.mass)
         return SearchResult(frame, candidates.best, evidence, candidates, flowed)
 
-    def _candidates(self, rows: Rows) -> tuple[Candidates, Flowed]:
+    def _candidates(self, rows: Rows, first: SearchResult | None) -> tuple[Candidates, Flowed]:
         """Candidates for every plausible K, from a scan of a sample and from the flow of all the rows it can see."""
         K = self.n_clusters
         size = max(FLOW_ROWS, 4 * (K or 0))
@@ -143,7 +149,10 @@ class Search:
         most = MOST_CLUSTERS if rows.mass >= 2 * len(rows.weights) else min(MOST_CLUSTERS, len(rows.weights) - 1)
         candidates = Candidates(rows.sample(max(CLIMB_ROWS, size)), known=known, only=K, most=most)
         if known is None:
-            noise, tree = guess_noise(self.model, rows, self.n_layers)
+            if first is None or first.flowed is None:
+                noise, tree = guess_noise(self.model, rows, self.n_layers)
+            else:
+                noise, tree = first.mixture.variance, first.flowed.tree
             candidates.climb(tree, noise, steps=10)  # near enough to know the noise
             noise = candidates.best.variance if candidates.fits else noise
         else:

@@ -191,10 +191,16 @@ def responsibilities(X: np.ndarray, fit) -> tuple[np.ndarray, np.ndarray]:
     joint /= -2
     with np.errstate(divide="ignore"):
         joint += np.log(fit.weights) - fit.log_volumes - X.shape[1] / 2 * np.log(2 * np.pi)
+    return normalised(joint)
+
+
+def normalised(joint: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Responsibilities (n, K) and log-densities (n,) of rows, from the log-densities (n, K) that clusters give them."""
     top = joint.max(1, keepdims=True)
     r = np.exp(joint - top)
     total = r.sum(1, keepdims=True)
-    return r / total, (top + np.log(total))[:, 0]
+    r /= total
+    return r, (top + np.log(total))[:, 0]
 
 
 def log_evidence(fit: SharedNoise, n: float, mean: np.ndarray, variance: float) -> float:
