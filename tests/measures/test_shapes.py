@@ -93,6 +93,14 @@ def test_threads_are_thin(name):
     assert len(cells) < 0.75 * np.prod(np.ceil((high - low) / 0.25))
 
 
+def test_points_lie_as_dense_on_steep_parts_of_a_curve_as_on_flat_ones():
+    """Half of the length of a corner goes up: half of the points do, though all of them share one abscissa."""
+    corner = np.array([[0.0, 0.0], [1.0, 0.0], [1.0, 1.0]])
+    X = catalogue.evenly_along(rng(), corner, 4000)
+    assert np.mean(X[:, 1] > 0) == pytest.approx(0.5, abs=0.03)
+    assert X[X[:, 1] > 0, 1].mean() == pytest.approx(0.5, abs=0.03)
+
+
 # ---- placement
 
 
@@ -170,6 +178,14 @@ def test_irrelevant_columns_say_nothing_about_the_clusters():
 def test_rounded_columns_have_few_values():
     X = columns.rounded(rng(), rng(1).standard_normal((2000, 6)), np.zeros(2000, int))
     assert min(len(np.unique(column)) for column in X.T) < 120
+
+
+def test_some_tables_have_rounded_columns_only():
+    def all_are(seed):
+        X = columns.rounded(rng(seed), rng(1).standard_normal((2000, 3)), np.zeros(2000, int))
+        return max(len(np.unique(column)) for column in X.T) < 120
+
+    assert 5 < sum(all_are(seed) for seed in range(30)) < 25
 
 
 def test_copied_rows_stay_in_their_cluster():

@@ -14,7 +14,8 @@ from measureflow.mixtures.clusters import GaussianClusters
 from measureflow.mixtures.rows import Rows
 from measureflow.models import AnyShapeFlow
 
-MOST_ROWS = 1024  # rows that the flow of shapes looks at: its time grows with their square
+ROWS = (640, 1024)  # that the flow of shapes looks at: its time grows with their square; more for many clusters
+ROWS_PER_CLUSTER = 32  # of those that the Gaussians found
 ROUNDING = 1e-9  # the worth of one partition, added up in two orders, differs by less
 FEWEST_ROWS = 32  # fewer are left to the Gaussians: the flow has seen no such sets
 
@@ -87,9 +88,9 @@ def consult(
 ) -> Consensus | None:
     """What a flow of shapes and a mixture found by a flow of Gaussians say together; None of too few or equal rows."""
     frame = clusters.frame.unshaped
-    if len(rows.weights) < FEWEST_ROWS or not frame.used.any() or clusters.mixture.variance <= 0:
+    X = rows.repeated(int(np.clip(ROWS_PER_CLUSTER * len(clusters.weights), *ROWS)))
+    if len(X) < FEWEST_ROWS or not frame.used.any() or clusters.mixture.variance <= 0:
         return None
-    X = rows.repeated(MOST_ROWS)
     points = frame.rows_inward(X)
     r = clusters.probabilities(X)
     shapes, gaussians = of_shapes(flow, points), of_gaussians(r, n_clusters_posterior)

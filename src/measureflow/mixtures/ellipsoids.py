@@ -137,9 +137,7 @@ def bic_upper_bound(rows: Rows, fit: SharedNoise) -> float:
     n, d = rows.mass, rows.points.shape[1]
     r = responsibilities(rows.points, fit)[0]
     lift = Lift(rows.mean, along_columns=False)
-    mass, centers, covariances = _moments(
-        rows, lift, (r * rows.weights[:, None]).T @ lift.rows(rows.points), own=True
-    )
+    mass, centers, covariances = _moments(rows, lift, (r * rows.weights[:, None]).T @ lift.rows(rows.points), own=True)
     least = np.inf
     for shapes in OWN:
         part = Ellipsoids(centers, mass / n, shapes.part(covariances, mass), shapes)

@@ -64,7 +64,7 @@ class Candidates:
 
     def offer(self, start: SharedNoise, steps: int = 30) -> float:
         """Improve a start by EM, keep it if it is the best of its K; return its evidence, -inf where clusters met."""
-        fit = fit_em(self.rows.points, self.rows.weights, start, steps=steps, tol=1e-6, between=self.between)
+        fit = fit_em(self.rows.points, self.rows.weights, start, steps=steps, tol=1e-5, between=self.between)
         K, n = len(fit), self.rows.mass
         if self.only != K and not distinct(fit, n):
             return -np.inf

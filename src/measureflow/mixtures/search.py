@@ -12,7 +12,7 @@ from measureflow.mixtures.ellipsoids import Ellipsoids, bic_upper_bound, ellipso
 from measureflow.mixtures.frame import Frame
 from measureflow.mixtures.proposals import Candidates, flow, guess_noise, snr_of
 from measureflow.mixtures.rows import Rows, means_by_label
-from measureflow.mixtures.shared_noise import SharedNoise, bic, fit_em, responsibilities
+from measureflow.mixtures.shared_noise import SharedNoise, bic, fit_em, responsibilities, squared_gaps
 from measureflow.mixtures.token_tree import TokenTree
 
 FLOW_ROWS = 1024  # the flow sees no more rows than this: its time grows with their square
@@ -20,7 +20,7 @@ CLIMB_ROWS = 4096  # rows on which numbers of clusters are compared
 MOST_CLUSTERS = 60  # when their number is looked for
 ROUNDS = 4  # of learning the shape of the noise from the clusters, and the clusters from the shape
 FRAME_ROWS = 512  # rows on which frames are compared: a search in each
-SHAPE_ROWS = 2048  # rows on which shapes are compared
+SHAPE_ROWS = 1024  # rows on which shapes are compared
 WRONG_SNR_DB = 1.0  # the flow runs again if its SNR was wrong by this, judged by the clusters found
 MOST_SHAPES = 20  # clusters that are given shapes
 CLEARLY = 10.0  # by how much a BIC must be smaller to be preferred: strong evidence [Kass and Raftery 1995]
@@ -46,6 +46,11 @@ class SearchResult:
     candidates: Candidates | None = None  # none where nothing varies
     flowed: Flowed | None = None
     probabilities: dict[int, float] | None = None  # of the numbers of clusters, where the candidates do not say them
+
+    @property
+    def clusters(self) -> tuple[np.ndarray, np.ndarray]:
+        """Centres in units of the data, and their weights."""
+        return self.frame.outward(self.mixture.centers), self.mixture.weights
 
     @property
     def posterior(self) -> dict[int, float]:
@@ -77,14 +82,14 @@ class Search:
             sample = self.rows.sample(FRAME_ROWS)
             few = Search(self.model, sample, n_clusters=self.n_clusters, snr_db=None, n_layers=self.n_layers)
             found = few._round_clusters()
-            return self._in(found.frame, first=found)
+            return self._in(found.frame, found.clusters)
         return max((self._from(frame) for frame in Frame.first(self.rows)), key=lambda found: found.evidence)
 
     def _from(self, frame: Frame) -> SearchResult:
         """Learn the shape of the noise from the clusters, and search again, while that helps."""
         found = None
         for _ in range(ROUNDS):
-            trial = self._in(frame)
+            trial = self._in(frame, found.clusters if found else None)
             if found is not None and trial.evidence <= found.evidence:
                 break
             found = trial
@@ -115,33 +120,27 @@ class Search:
         if own is not None and own.bic(n) < min(least, np.inf if shared is None else shared.bic(n)) - CLEARLY:
             return SearchResult(frame, own, flowed=found.flowed, probabilities=posterior(fits, n))
         if shared is not None and shared.bic(n) < least - CLEARLY:
-            hint = frame.outward(shared.centers), shared.weights
-            return self._in(frame.whitened(shared.covariances[0], d * (d + 1) // 2 - 1), hint)
+            whitened = frame.whitened(shared.covariances[0], d * (d + 1) // 2 - 1)
+            return self._in(whitened, (frame.outward(shared.centers), shared.weights))
         return found
 
-    def _in(
-        self,
-        frame: Frame,
-        hint: tuple[np.ndarray, np.ndarray] | None = None,
-        first: SearchResult | None = None,
-    ) -> SearchResult:
+    def _in(self, frame: Frame, hint: tuple[np.ndarray, np.ndarray] | None = None) -> SearchResult:
         """The best mixture of one noise in a frame, and how much evidence there is for both together.
 
-        A hint is centres in units of the data, and their weights; the first search was that of a sample in the frame.
+        A hint is centres in units of the data, and their weights.
         """
         inner = frame.inward(self.rows)
         if inner.points.shape[1] == 0 or len(inner.weights) == 1:
             return SearchResult(frame, SharedNoise(inner.mean[None], np.ones(1), 0.0))
-        candidates, flowed = self._candidates(inner, first)
-        if hint is not None:
-            candidates.offer(SharedNoise(frame.rows_inward(hint[0]), hint[1], candidates.best.variance))
+        near = None if hint is None else _around(inner, frame.rows_inward(hint[0]), hint[1])
+        candidates, flowed = self._candidates(inner, near)
         share = self.rows.mass / candidates.rows.mass  # numbers of clusters are compared on a sample of many rows
         evidence = share * (max(candidates.evidence.values()) - candidates.rows.mass * frame.log_volume)
         evidence -= frame.n_learned / 2 * np.log(self.rows.mass)
         return SearchResult(frame, candidates.best, evidence, candidates, flowed)
 
-    def _candidates(self, rows: Rows, first: SearchResult | None) -> tuple[Candidates, Flowed]:
-        """Candidates for every plausible K, from a scan of a sample and from the flow of all the rows it can see."""
+    def _candidates(self, rows: Rows, hint: SharedNoise | None) -> tuple[Candidates, Flowed]:
+        """Candidates for every plausible K, from a hint or a scan of a sample, and from the flow of all it can see."""
         K = self.n_clusters
         size = max(FLOW_ROWS, 4 * (K or 0))
         known = None if self.snr_db is None else rows.variance / (1 + from_decibels(self.snr_db))
@@ -149,11 +148,12 @@ class Search:
         most = MOST_CLUSTERS if rows.mass >= 2 * len(rows.weights) else min(MOST_CLUSTERS, len(rows.weights) - 1)
         candidates = Candidates(rows.sample(max(CLIMB_ROWS, size)), known=known, only=K, most=most)
         if known is None:
-            if first is None or first.flowed is None:
+            if hint is None:
                 noise, tree = guess_noise(self.model, rows, self.n_layers)
+                candidates.climb(tree, noise, steps=10)  # near enough to know the noise
             else:
-                noise, tree = first.mixture.variance, first.flowed.tree
-            candidates.climb(tree, noise, steps=10)  # near enough to know the noise
+                noise = hint.variance
+                candidates.offer(hint)
             noise = candidates.best.variance if candidates.fits else noise
         else:
             noise = known
@@ -197,6 +197,14 @@ class Search:
                 between=found.candidates.between,
             )
         return replace(found, mixture=fit)
+
+
+def _around(rows: Rows, centers: np.ndarray, weights: np.ndarray) -> SharedNoise:
+    """A mixture with given centres and weights, and the noise with which rows scatter around the nearest."""
+    gaps = np.maximum(squared_gaps(rows.points, centers).min(1), 0)
+    return SharedNoise(
+        centers, weights, max(float(rows.weights @ gaps) / (rows.mass * centers.shape[1]), 1e-9 * rows.variance)
+    )
 
 
 def _means(rows: Rows, labels: np.ndarray) -> SharedNoise:

@@ -57,7 +57,7 @@ def counts(rng: Rng, n: int, d: int) -> np.ndarray:
 
 def shares(rng: Rng, n: int, d: int) -> np.ndarray:
     """Parts of a whole: columns that sum to one."""
-    parts = rng.gamma(np.exp(rng.uniform(np.log(0.5), np.log(8), d + 1)), size=(n, d + 1)) + 1e-12
+    parts = rng.gamma(np.exp(rng.uniform(0, np.log(8), d + 1)), size=(n, d + 1)) + 1e-12
     parts = parts / parts.sum(1, keepdims=True)
     return (parts - parts.mean(0))[:, :d]
 
@@ -72,7 +72,8 @@ def bent(rng: Rng, n: int, d: int) -> np.ndarray:
     """A normal cloud pushed through a small random network."""
     r, width = int(rng.integers(1, min(d, 6) + 1)), int(rng.integers(3, 12))
     z = gaussian(rng, n, r)
-    inner = np.tanh(z @ gaussian(rng, r, width) * rng.uniform(0.5, 2) + gaussian(rng, 1, width))
+    steepness = rng.uniform(0.5, 1.3)  # steeper ones leave two heaps with nothing between them
+    inner = np.tanh(z @ gaussian(rng, r, width) * steepness + gaussian(rng, 1, width))
     straight = rng.uniform(0, 0.6) * z @ gaussian(rng, r, d) / np.sqrt(r)
     return inner @ gaussian(rng, width, d) / np.sqrt(width) + straight + rng.uniform(0.02, 0.3) * gaussian(rng, n, d)
 
@@ -110,14 +111,14 @@ def spiral(rng: Rng, n: int, d: int) -> np.ndarray:
 
 def wave(rng: Rng, n: int, d: int) -> np.ndarray:
     """A piece of a sine."""
-    t = rng.uniform(-1, 1, n)
-    return thread(rng, np.stack([t, 0.6 * np.sin(rng.uniform(2, 7) * t)], 1), d)
+    t = np.linspace(-1, 1, 200)
+    return thread(rng, evenly_along(rng, np.stack([t, 0.6 * np.sin(rng.uniform(2, 6) * t)], 1), n), d)
 
 
 def parabola(rng: Rng, n: int, d: int) -> np.ndarray:
     """A piece of a parabola."""
-    t = rng.uniform(-1, 1, n)
-    return thread(rng, np.stack([t, rng.uniform(0.5, 1.5) * t**2], 1), d)
+    t = np.linspace(-1, 1, 200)
+    return thread(rng, evenly_along(rng, np.stack([t, rng.uniform(0.5, 1.5) * t**2], 1), n), d)
 
 
 def segment(rng: Rng, n: int, d: int) -> np.ndarray:
@@ -172,6 +173,13 @@ def thread(rng: Rng, curve: np.ndarray, d: int) -> np.ndarray:
         return blurred[:, :1]
     across = noise * rng.uniform(0.3, 1) * gaussian(rng, n, d - 2)
     return np.concatenate([blurred, across], 1) @ rotation(rng, d)
+
+
+def evenly_along(rng: Rng, curve: np.ndarray, n: int) -> np.ndarray:
+    """Points (n, 2) spread evenly over the length of a curve, which is given by many of its points."""
+    lengths = np.concatenate([[0.0], np.cumsum(np.sqrt((np.diff(curve, axis=0) ** 2).sum(1)))])
+    at = rng.uniform(0, lengths[-1], n)
+    return np.stack([np.interp(at, lengths, column) for column in curve.T], 1)
 
 
 def directions(rng: Rng, n: int, d: int) -> np.ndarray:
