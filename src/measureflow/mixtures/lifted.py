@@ -49,7 +49,7 @@ class Lift:
         return np.concatenate([constant[:, None], pulls, products], 1).T
 
     def moments(self, sums: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Masses (K,), first (K, d) and second (K, d, d) moments around the origin, of sums (K, size) of lifted rows."""
+        """Masses (K,), first (K, d) and second (K, d, d) moments around the origin, of sums (K, size) of rows."""
         (i, j), d = self._pairs, len(self.origin)
         second = np.zeros((len(sums), d, d))
         second[:, i, j] = second[:, j, i] = sums[:, 1 + d :]
