@@ -22,6 +22,7 @@ from measureflow.mixtures.ellipsoids import (
     fit_ellipsoids,
     posterior,
 )
+from measureflow.mixtures.lifted import Lift
 from measureflow.mixtures.misfit import UnfamiliarDataWarning
 from measureflow.mixtures.rows import Rows, distinct_rows
 from measureflow.mixtures.shared_noise import SharedNoise, bic, fit_em, responsibilities
@@ -43,6 +44,28 @@ def fitted(X, **options):
 def start_of(X, truth, shapes):
     centers = np.stack([X[truth == k].mean(0) for k in np.unique(truth)])
     return Ellipsoids.of(SharedNoise(centers, np.full(len(centers), 1 / len(centers)), X.var()), shapes)
+
+
+@pytest.mark.parametrize("along_columns", [False, True])
+def test_lifted_rows_give_densities_and_moments(along_columns):
+    """Far from zero as well: 1e4 standard deviations away."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 3)) + 1e4
+    centers, weights = rng.normal(size=(2, 3)) + 1e4, np.array([0.3, 0.7])
+    roots = rng.normal(size=(2, 3, 3))
+    covariances = roots @ roots.transpose(0, 2, 1) + np.eye(3)
+    if along_columns:
+        covariances = covariances * np.eye(3)
+    lift, held = Lift(X.mean(0), along_columns), rng.random((2, 40))
+    phi = lift.rows(X)
+    gaussians = zip(weights, centers, covariances, strict=True)
+    expected = [np.log(p) + multivariate_normal(c, C).logpdf(X) for p, c, C in gaussians]
+    np.testing.assert_allclose((phi @ lift.densities(centers, weights, covariances)).T, expected, rtol=1e-9)
+    mass, first, second = lift.moments(held @ phi)
+    Z = X - lift.origin
+    products = np.einsum("kn,ni,nj->kij", held, Z, Z) * (np.eye(3) if along_columns else 1)
+    for ours, theirs in ((mass, held.sum(1)), (first, held @ Z), (second, products)):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize(
