@@ -9,7 +9,6 @@ import math
 import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import torch
 
@@ -96,10 +95,6 @@ class TrainingConfig:
         """The learning rate at a step; beyond the last one, that of the last."""
         stage, within = self.stage_of(min(step, self.steps - 1))
         return stage.rate_at(within)
-
-    def batch(self, step: int) -> Any:
-        """The data of a step: a function of the seed and the step alone, so nothing needs to be remembered."""
-        return self.aim.batch(self.stage_of(step)[0], seeded(self.seed, "train", step))
 
     def fingerprint(self, steps: int) -> str:
         """A digest of all that decides the first ``steps`` steps; a checkpoint that another config made is refused.
