@@ -105,7 +105,7 @@ def _relabelled(a: dict, b: dict) -> bool:
     return bool((other & np.array(a["clear"]) & np.array(b["clear"])).any())
 
 
-def _in_doubt(a: dict, b: dict) -> bool:
+def in_doubt(a: dict, b: dict) -> bool:
     """Whether both processors find the two numbers of clusters equally probable."""
     return all(
         abs(one["posterior"].get(str(a["K"]), 0) - one["posterior"].get(str(b["K"]), 0)) <= DOUBT for one in (a, b)
@@ -133,7 +133,7 @@ def main(count: int, resume: bool) -> int:
         _print_row(f"{a} against {b}", bits, K, labels)
         for seed in K + labels:
             here, there = first[a][seed], first[b][seed]
-            bad |= seed in labels or not _in_doubt(here, there)
+            bad |= seed in labels or not in_doubt(here, there)
             print(f"    table {seed}: K {here['K']} or {there['K']}, {here['posterior']} or {there['posterior']}")
     return int(bad)
 
