@@ -165,3 +165,9 @@ def test_no_module_is_longer_than_300_lines(room):
     lengths = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in (ROOT / room).rglob("*.py")}
     assert lengths
     assert [str(path.relative_to(ROOT)) for path, length in lengths.items() if length > 300] == []
+
+
+def test_no_room_has_more_modules_than_one_can_hold_in_the_head():
+    rooms = [path for path in (ROOT / "src").rglob("*") if path.is_dir() and any(path.glob("*.py"))]
+    assert len(rooms) > 20
+    assert [room.name for room in rooms if len([*room.glob("*.py")]) > 14] == []
