@@ -26,7 +26,8 @@ from measureflow.attention import (
     SoftmaxExpansion,
 )
 from measureflow.flows import Dopri5, OnSphere, Tangent, Trajectory, Uniform, integrate, rk4
-from measureflow.measures import Empirical, Gaussian, checks
+from measureflow.measures import Empirical, Gaussian
+from measureflow.measures.checks import positive, whole
 
 ATTENTIONS: dict[str, tuple[type, Callable]] = {
     "softmax": (DotProduct, lambda epsilon: Softmax()),
@@ -134,9 +135,9 @@ def _couples(M: Tensor | None, k: int) -> bool:
 
 def _check(d: int, n: int, time: float, spread: float) -> None:
     for name, value in (("d", d), ("n", n)):
-        checks.whole(name, value)
+        whole(name, value)
     for name, value in (("time", time), ("spread", spread)):
-        checks.positive(name, value)
+        positive(name, value)
 
 
 def _given(points, d: int, gaussian: bool) -> Tensor:
