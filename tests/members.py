@@ -36,17 +36,12 @@ from measureflow.attention import (
 from measureflow.flows import Tangent, euler, heun, rk4
 from measureflow.flows.adaptive import STAGES
 from measureflow.measures import Empirical
-from problems import normal
+from problems import normal, seeded
 
 SCORES = {
     "dot product": DotProduct,
     "negative squared distance": NegativeSquaredDistance,
 }
-
-
-def seeded(seed: int = 0) -> torch.Generator:
-    return torch.Generator().manual_seed(seed)
-
 
 NORMALISERS = {
     "softmax 0.3": lambda: Softmax(0.3),

@@ -11,18 +11,27 @@ import torch
 from torch import Tensor
 
 from measureflow.attention import Attention, DotProduct, Field, Identity, Relative, Softmax, Sum, TimeDependent
+from measureflow.flows import Dopri5
 from measureflow.measures import Empirical, Gaussian
 from measureflow.measures.gaussian import matrix_sqrt
+
+TIGHT = Dopri5(rtol=1e-10, atol=1e-12)
+GROWN = Dopri5(rtol=1e-6, limit=1e5)  # far enough to tell a blow-up from growth, near enough to lose no digits
+
+
+def seeded(seed: int = 0) -> torch.Generator:
+    """A generator that begins at the seed."""
+    return torch.Generator().manual_seed(seed)
 
 
 def normal(*shape: int, seed: int = 0) -> Tensor:
     """Standard normal numbers in float64, always the same ones."""
-    return torch.randn(*shape, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
+    return torch.randn(*shape, dtype=torch.float64, generator=seeded(seed))
 
 
 def masses(*shape: int, seed: int = 0) -> Tensor:
     """Masses between 0.2 and 1.2, of no particular total."""
-    return 0.2 + torch.rand(*shape, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
+    return 0.2 + torch.rand(*shape, dtype=torch.float64, generator=seeded(seed))
 
 
 def random_covariance(*batch: int, d: int, seed: int = 0) -> Tensor:

@@ -1,6 +1,7 @@
 """The project keeps its own promises: a cheap import, one version, a complete lock, an independent oracle."""
 
 import ast
+import pkgutil
 import re
 import subprocess
 import sys
@@ -139,3 +140,34 @@ def test_the_map_in_the_design_is_the_contract_of_imports():
     layers = [set(layer.replace("measureflow.", "").split(" | ")) for layer in reversed(contract["layers"])]
     beside = {"data", "simulate", "doctor"}  # no rooms: two tables, and a command each
     assert drawn == [layer - beside for layer in layers if layer - beside]
+
+
+def test_what_the_design_names_is_there():
+    """Dotted names that begin with a room, and files; the walks are ten lines or fewer."""
+    page = (ROOT / "docs" / "design.md").read_text(encoding="utf-8")
+    home = ROOT / "src" / "measureflow"
+    rooms = "|".join(path.name for path in home.iterdir() if path.is_dir())
+    names = re.findall(rf"`((?:{rooms})(?:\.\w+)+)`", page)
+    files = re.findall(r"`([\w/]+/\w+\.py)`", page)
+    assert len(names) > 8
+    assert len(files) > 4
+    for name in names:
+        assert pkgutil.resolve_name(f"measureflow.{name}") is not None
+    assert [
+        name for name in files if not any((folder / name).is_file() for folder in (home, home / "models", ROOT))
+    ] == []
+    walks = page.split("## Three walks\n\n")[1].split("\n\n## ")[0].split("\n\n")
+    assert [len(walk.splitlines()) <= 10 for walk in walks] == [True, True, True]
+
+
+@pytest.mark.parametrize("room", ["src", "tests", "benchmarks", "tools"])
+def test_no_module_is_longer_than_300_lines(room):
+    lengths = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in (ROOT / room).rglob("*.py")}
+    assert lengths
+    assert [str(path.relative_to(ROOT)) for path, length in lengths.items() if length > 300] == []
+
+
+def test_no_room_has_more_modules_than_one_can_hold_in_the_head():
+    rooms = [path for path in (ROOT / "src").rglob("*") if path.is_dir() and any(path.glob("*.py"))]
+    assert len(rooms) > 20
+    assert [room.name for room in rooms if len([*room.glob("*.py")]) > 14] == []

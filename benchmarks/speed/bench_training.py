@@ -21,6 +21,7 @@ from measureflow.measures.priors import Mixtures
 from measureflow.models import FlowTransformer
 from measureflow.training import Training
 from measureflow.training.config import TrainingConfig, read_config
+from measureflow.training.loop import data_of
 
 RECIPE = Path(__file__).parents[2] / "configs" / "cpu.toml"
 TARGET = 2.0
@@ -111,10 +112,10 @@ def sides(config: TrainingConfig, step: int) -> tuple[Callable[[], float], Calla
     optimiser = torch.optim.AdamW(plain.parameters(), lr=config.stage_of(step)[0].rate_at(0), betas=(0.9, 0.99))
 
     def ours() -> float:
-        return training._step(step, config.batch(step))["loss"]
+        return training.take_step(step, data_of(config, step))["loss"]
 
     def peer() -> float:
-        mixtures = config.batch(step)
+        mixtures = data_of(config, step)
         loss = pot_loss(plain(mixtures.points, mixtures.snr_db), mixtures)
         optimiser.zero_grad()
         loss.backward()

@@ -27,6 +27,7 @@ from measureflow.attention import (
 )
 from measureflow.flows import Dopri5, OnSphere, Tangent, Trajectory, Uniform, integrate, rk4
 from measureflow.measures import Empirical, Gaussian
+from measureflow.measures.checks import positive, whole
 
 ATTENTIONS: dict[str, tuple[type, Callable]] = {
     "softmax": (DotProduct, lambda epsilon: Softmax()),
@@ -42,9 +43,7 @@ METHOD = Dopri5(limit=1e4)  # a cubic field leaves a cloud this large within a f
 FRAMES = 60  # of an animation, at most
 
 
-def field_named(
-    attention: str, d: int, *, Q=None, K=None, V=None, epsilon: float = 1.0, heads: int = 1, masked: bool = False
-) -> Field:
+def field_named(attention: str, d: int, *, Q=None, K=None, V=None, epsilon: float = 1.0, heads: int = 1) -> Field:
     """The field of a named attention; Q, K, V are d x d matrices, the identity where None.
 
     With several heads the rows of Q, K and V are dealt out to them and their outputs joined, as in a transformer.
@@ -55,12 +54,10 @@ def field_named(
         raise ValueError(f"heads must divide d = {d}, got {heads}")
     score, normaliser = ATTENTIONS[attention]
     if heads == 1:
-        field = Attention(score(Q, K), normaliser(epsilon), V)
-    else:
-        Q, K, V = (_square(name, M, d) for name, M in (("Q", Q), ("K", K), ("V", V)))
-        Q, K, V = (M.unflatten(0, (heads, d // heads)) for M in (Q, K, V))
-        field = MultiHead.concatenated(Attention(score(Q, K), normaliser(epsilon), V), torch.eye(d).to(V))
-    return Masked(field) if masked else field
+        return Attention(score(Q, K), normaliser(epsilon), V)
+    Q, K, V = (_square(name, M, d) for name, M in (("Q", Q), ("K", K), ("V", V)))
+    Q, K, V = (M.unflatten(0, (heads, d // heads)) for M in (Q, K, V))
+    return MultiHead.concatenated(Attention(score(Q, K), normaliser(epsilon), V), torch.eye(d).to(V))
 
 
 def _square(name: str, M, d: int) -> Tensor:
@@ -106,7 +103,11 @@ def simulate(
     >>> simulate("linear", gaussian=True, time=10.0).blow_up_time
     tensor(0.5000, dtype=torch.float64)
     """
-    _check(d, n, time, spread, sphere and (gaussian or masked), masked and fast is not None)
+    _check(d, n, time, spread)
+    if sphere and (gaussian or masked):
+        raise ValueError("sphere goes with a cloud of plain tokens: neither gaussian nor masked")
+    if fast is not None and masked:
+        raise ValueError("fast goes with tokens that see all others: not masked")
     Q, K, V = (None if M is None else _square(name, M, d) for name, M in (("Q", Q), ("K", K), ("V", V)))
     field = field_named(attention, d, Q=Q, K=K, V=V, epsilon=epsilon, heads=heads)
     if gaussian and heads > 1 and not any(_couples(M, d // heads) for M in (Q, K, V)):
@@ -132,14 +133,11 @@ def _couples(M: Tensor | None, k: int) -> bool:
     )
 
 
-def _check(d: int, n: int, time: float, spread: float, odd: bool, slow: bool) -> None:
-    for name, value in (("d", d), ("n", n), ("time", time), ("spread", spread)):
-        if not value > 0:
-            raise ValueError(f"{name} must be positive, got {value}")
-    if odd:
-        raise ValueError("sphere goes with a cloud of plain tokens: neither gaussian nor masked")
-    if slow:
-        raise ValueError("fast goes with tokens that see all others: not masked")
+def _check(d: int, n: int, time: float, spread: float) -> None:
+    for name, value in (("d", d), ("n", n)):
+        whole(name, value)
+    for name, value in (("time", time), ("spread", spread)):
+        positive(name, value)
 
 
 def _given(points, d: int, gaussian: bool) -> Tensor:

@@ -15,17 +15,12 @@ from measureflow.attention import (
     Sinkhorn,
     SoftmaxExpansion,
 )
-from measureflow.flows import Dopri5, Outcome, Uniform, dopri5, integrate, numerical_rank, rk4
+from measureflow.flows import Outcome, Uniform, dopri5, integrate, numerical_rank, rk4
 from measureflow.flows.state import velocity
 from measureflow.measures import Empirical, Gaussian
+from problems import GROWN, TIGHT, seeded
 
 F64 = torch.float64
-TIGHT = Dopri5(rtol=1e-10, atol=1e-12)
-GROWN = Dopri5(rtol=1e-6, limit=1e5)  # far enough to tell a blow-up from growth, near enough to lose no digits
-
-
-def generator(seed=0):
-    return torch.Generator().manual_seed(seed)
 
 
 def centred(S):
@@ -33,7 +28,7 @@ def centred(S):
 
 
 def positive(*shape, seed=0):
-    X = torch.randn(*shape, generator=generator(seed), dtype=F64)
+    X = torch.randn(*shape, generator=seeded(seed), dtype=F64)
     return X @ X.mT / shape[-1] + 0.1 * torch.eye(shape[-1], dtype=F64)
 
 
@@ -60,7 +55,7 @@ def test_softmax_in_one_dimension(a, v):
 
 def commuting(seed, sign):
     """V, Sigma_0 and A such that V commutes with both Sigma_0 and V A + A^T V^T, all three far from diagonal."""
-    O, _ = torch.linalg.qr(torch.randn(3, 3, generator=generator(seed), dtype=F64))
+    O, _ = torch.linalg.qr(torch.randn(3, 3, generator=seeded(seed), dtype=F64))
     blocks = torch.diag(torch.tensor([2.0, 2.0, -1.0], dtype=F64))  # V has a double eigenvalue: room inside it
     within = torch.block_diag(positive(2, 2, seed=seed), torch.tensor([[0.6]], dtype=F64))
     symmetric = torch.block_diag(positive(2, 2, seed=seed + 1), torch.tensor([[0.9]], dtype=F64))
@@ -88,7 +83,7 @@ def test_softmax_closed_form(sign):
 
 def test_low_rank_limit_when_parameters_commute():
     """Proposition 4.4, case 1: the limit has the rank of the kernel of A + A^T, for V = I."""
-    Q = torch.randn(2, 5, generator=generator(1), dtype=F64)
+    Q = torch.randn(2, 5, generator=seeded(1), dtype=F64)
     path = integrate(Attention(DotProduct(Q, -Q)), centred(positive(5, 5)), [1e6], dopri5)
     assert int(numerical_rank(path[-1].covariance, 1e-4)) == 3
     explicit = torch.linalg.inv(torch.linalg.inv(positive(5, 5)) + 2e6 * Q.T @ Q)
@@ -130,8 +125,8 @@ def test_one_dimensional_rates_and_limits(name, sign):
 
 def test_rank_one_stays_rank_one():
     """Lemma 4.6: Sigma = u u^T with u' = (u^T A u) V u."""
-    A, V = (0.4 * torch.randn(4, 4, generator=generator(s), dtype=F64) for s in (2, 3))
-    u = torch.randn(4, generator=generator(5), dtype=F64)
+    A, V = (0.4 * torch.randn(4, 4, generator=seeded(s), dtype=F64) for s in (2, 3))
+    u = torch.randn(4, generator=seeded(5), dtype=F64)
     path = integrate(Attention(DotProduct(A), value=V), centred(u[:, None] * u), [0.5], TIGHT)
     h = 0.5 / 2000
     for _ in range(2000):  # a Runge-Kutta loop of its own for the vector
@@ -168,7 +163,7 @@ def test_rank_of_stationary_points(signs):
     d, most = len(signs), len(null) + min(len(plus), len(minus))
     pairs = [torch.eye(d, dtype=F64)[i] + torch.eye(d, dtype=F64)[j] for i, j in zip(plus, minus, strict=False)]
     basis = torch.stack(pairs + [torch.eye(d, dtype=F64)[i] for i in null])
-    O, _ = torch.linalg.qr(torch.randn(d, d, generator=generator(6), dtype=F64))
+    O, _ = torch.linalg.qr(torch.randn(d, d, generator=seeded(6), dtype=F64))
     A, S = O @ torch.diag(signs) @ O.T, O @ basis.T @ basis @ O.T
     assert int(numerical_rank(S)) == most
     assert velocity(centred(S), Attention(DotProduct(A)))[1].norm() < 1e-12
@@ -180,7 +175,7 @@ def test_rank_of_stationary_points(signs):
 @pytest.mark.parametrize("field", ["softmax", "l2", "multi-head"])
 def test_negative_definite_scores_send_everything_to_zero(field):
     """Section 4.5, behaviour 1: A + A^T < 0, but for a positive V only; see the next test."""
-    Q, V = torch.randn(2, 2, generator=generator(8), dtype=F64), positive(2, 2, seed=9)
+    Q, V = torch.randn(2, 2, generator=seeded(8), dtype=F64), positive(2, 2, seed=9)
     fields = {
         "softmax": Attention(DotProduct(Q, -Q), value=V),
         "l2": Attention(NegativeSquaredDistance(Q, -Q), value=V),
@@ -194,7 +189,7 @@ def test_negative_definite_scores_send_everything_to_zero(field):
 
 def test_to_zero_depends_on_v():
     """Section 4.5 says "independently of V". With a Gaussian V most runs blow up, with V V^T in its place none."""
-    Q, V = (torch.randn(60, 2, 2, generator=generator(seed), dtype=F64) for seed in (17, 18))
+    Q, V = (torch.randn(60, 2, 2, generator=seeded(seed), dtype=F64) for seed in (17, 18))
     S0 = positive(60, 2, 2, seed=19)
     paths = [integrate(Attention(DotProduct(Q, -Q), value=value), centred(S0), [1e3], GROWN) for value in (V, V @ V.mT)]
     assert int(torch.isfinite(paths[0].blow_up_time).sum()) > 30
@@ -203,8 +198,8 @@ def test_to_zero_depends_on_v():
 
 def test_l2_never_blows_up_where_softmax_does():
     """Lemma 4.12, on 30 random positive definite A, K regular."""
-    K = torch.eye(3, dtype=F64) + 0.3 * torch.randn(30, 3, 3, generator=generator(10), dtype=F64)
-    Q = K + 0.2 * torch.randn(30, 3, 3, generator=generator(11), dtype=F64)
+    K = torch.eye(3, dtype=F64) + 0.3 * torch.randn(30, 3, 3, generator=seeded(10), dtype=F64)
+    Q = K + 0.2 * torch.randn(30, 3, 3, generator=seeded(11), dtype=F64)
     S0 = positive(30, 3, 3, seed=12)
     softmax = integrate(Attention(DotProduct(Q, K)), centred(S0), [40.0], GROWN)
     l2 = integrate(Attention(NegativeSquaredDistance(Q, K)), centred(S0), [40.0], GROWN)
@@ -221,7 +216,7 @@ def test_particles_follow_the_gaussian():
     exact = integrate(field, start, Uniform(1.0, 5), rk4)[-1]
     errors = []
     for size in (50, 800):
-        runs = [start.sample(size, generator(s)) for s in range(8)]
+        runs = [start.sample(size, seeded(s)) for s in range(8)]
         cloud = Empirical(torch.stack([run.points for run in runs]))
         end = integrate(field, cloud, Uniform(1.0, 5), rk4)[-1]
         errors.append(float((end.covariance - exact.covariance).norm(dim=(-2, -1)).square().mean().sqrt()))
@@ -248,7 +243,7 @@ def test_quadrature_follows_the_gaussian():
     S = torch.tensor([[0.5, 0.2], [0.2, 0.4]], dtype=F64)
     mean = torch.tensor([0.2, -0.1], dtype=F64)
     cloud = quadrature(mean, S)
-    probe = torch.randn(7, 2, generator=generator(14), dtype=F64)
+    probe = torch.randn(7, 2, generator=seeded(14), dtype=F64)
     for field in (
         Attention(DotProduct(PRINTED_Q, PRINTED_K), value=PRINTED_V),
         Attention(NegativeSquaredDistance(PRINTED_Q, PRINTED_K), value=PRINTED_V),

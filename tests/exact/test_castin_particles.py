@@ -11,16 +11,11 @@ from measureflow.attention import (
     NegativeSquaredDistance,
     TimeDependent,
 )
-from measureflow.flows import Dopri5, Uniform, dopri5, integrate, support_radius
+from measureflow.flows import Uniform, dopri5, integrate, support_radius
 from measureflow.measures import Empirical
+from problems import TIGHT, seeded
 
 F64 = torch.float64
-TIGHT = Dopri5(rtol=1e-10, atol=1e-12)
-GROWN = Dopri5(rtol=1e-6, limit=1e5)  # far enough to tell a blow-up from growth, near enough to lose no digits
-
-
-def generator(seed=0):
-    return torch.Generator().manual_seed(seed)
 
 
 @pytest.mark.parametrize("score", [DotProduct, NegativeSquaredDistance])
@@ -32,7 +27,7 @@ def test_support_grows_no_faster_than_the_bound(score):
         return (0.5 + t) * torch.stack([torch.stack([t.cos(), -t.sin()]), torch.stack([t.sin(), t.cos()])])
 
     field = TimeDependent(lambda t: Attention(score(), value=value(t)))
-    x = torch.randn(50, 2, generator=generator(15), dtype=F64)
+    x = torch.randn(50, 2, generator=seeded(15), dtype=F64)
     path = integrate(field, Empirical(x), Uniform(1.5, 6), dopri5)
     for t, mu in zip(path.times, path, strict=True):
         t = float(torch.as_tensor(t))

@@ -158,7 +158,7 @@ def test_weights_pick_one_token_exactly():
         ((2, 9, 9), r"d = o\(N\)"),
         ((0, 3, 9), "k must be a whole number, at least 1"),
         ((2, 3, 9, 0), "n_iterations must be"),
-        ((2, 3, 9, 1, 7), "n_heads must be a positive even number"),
+        ((2, 3, 9, 1, 7), "n_heads must be even"),
     ],
 )
 def test_broken_conditions_are_named(arguments, words):

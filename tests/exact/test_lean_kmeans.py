@@ -54,5 +54,5 @@ def test_an_empty_cluster_moves_to_the_points_of_the_nearest_code():
 def test_what_does_not_fit_is_named():
     with pytest.raises(ValueError, match="k must be a whole number, at least 1, got 0"):
         lean_kmeans_transformer(2, 0)
-    with pytest.raises(ValueError, match=r"takes points \(n, 2\) and centers \(3, 2\)"):
+    with pytest.raises(ValueError, match=r"centers must have shape \(\*batch, 3, 2\), got \(2, 2\)"):
         lean_kmeans_transformer(2, 3)(np.zeros((5, 2)), np.zeros((2, 2)))

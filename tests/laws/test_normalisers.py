@@ -16,8 +16,8 @@ from measureflow.attention import (
     Softmax,
     SoftmaxExpansion,
 )
-from members import EXACT, NORMALISERS, SMOOTH, seeded
-from problems import masses, normal
+from members import EXACT, NORMALISERS, SMOOTH
+from problems import masses, normal, seeded
 
 ROUNDING = {"rtol": 1e-12, "atol": 1e-12}  # float64 sums of a dozen terms of order one
 SHAPES = {"one": (6, 9), "batch": (4, 3, 6, 9)}

@@ -5,7 +5,6 @@ Prints a table of stand-ins with the numbers of tests that passed and failed; th
 
 from __future__ import annotations
 
-import re
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
@@ -28,22 +27,11 @@ SHORT_STAND_INS = ("all of the oldest", "Intel's MKL, 2 threads")
 def run(stand_in: StandIn, tests: tuple[str, ...], *more: str) -> tuple[int, list[str]]:
     """How many tests passed, and the names of those that did not."""
     OUT.mkdir(parents=True, exist_ok=True)
-    stem = OUT / re.sub(r"\W+", "-", stand_in.name)
-    report = stem.with_suffix(".xml")
+    report = OUT / f"{stand_in.stem}.xml"
     report.unlink(missing_ok=True)
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-n",
-        "2",
-        "-p",
-        "no:cacheprovider",
-        f"--junitxml={report}",
-        *more,
-        *tests,
-    ]
-    with stem.with_suffix(".log").open("w") as log:
+    pytest = [sys.executable, "-m", "pytest", "-n", "2", "-p", "no:cacheprovider"]
+    command = [*pytest, f"--junitxml={report}", *more, *tests]
+    with report.with_suffix(".log").open("w") as log:
         subprocess.run(command, cwd=ROOT, env=stand_in.environment(), stdout=log, stderr=subprocess.STDOUT, check=False)
     return counted(report)
 

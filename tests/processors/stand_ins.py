@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import shutil
 import subprocess
 from dataclasses import dataclass, field
@@ -33,13 +34,16 @@ class StandIn:
     threads: int = 1
     needs: str = ""  # an instruction set, as Linux names it
 
+    @property
+    def stem(self) -> str:
+        """The name as part of the name of a file."""
+        return re.sub(r"\W+", "-", self.name)
+
     def environment(self) -> dict[str, str]:
         """What a process needs to be told; choices that the caller's environment makes are forgotten."""
         kept = {name: value for name, value in os.environ.items() if name not in CHOICES}
         threads = dict.fromkeys(THREADS, str(self.threads)) | {"MKL_DYNAMIC": "FALSE"}  # even more than there are cores
-        waiting = {
-            "OMP_WAIT_POLICY": "PASSIVE"
-        }  # more threads than cores, that wait by running in circles, take all day
+        waiting = {"OMP_WAIT_POLICY": "PASSIVE"}  # threads that wait in a loop would take the cores from the others
         return kept | {"SCIPY_ARRAY_API": "1", "MPLBACKEND": "Agg"} | waiting | threads | self.settings
 
 

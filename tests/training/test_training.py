@@ -17,6 +17,7 @@ from measureflow.models.checkpoints import load_tensors
 from measureflow.models.pretrained import build, load_model
 from measureflow.training import Training
 from measureflow.training.config import Stage, TrainingConfig, read_config, seeded
+from measureflow.training.loop import data_of
 from measureflow.training.losses import snr_scaled_w2
 from measureflow.training.objectives import OBJECTIVES
 
@@ -78,7 +79,7 @@ def test_kill_9_resumes_to_the_same_bits(whole, tmp_path):
 def test_training_lowers_the_loss_on_data_it_never_saw(tmp_path):
     config = TrainingConfig(kind="any-dimension", stages=[Stage(steps=40, n=32, batch=8, rate=3e-3)], evaluate_sets=1)
     training = Training(config, tmp_path)
-    unseen = [replace(config, seed=99).batch(step) for step in range(8)]
+    unseen = [data_of(replace(config, seed=99), step) for step in range(8)]
 
     def loss() -> float:
         with torch.no_grad():
@@ -171,7 +172,7 @@ def test_the_average_starts_from_the_same_weights(teacher, tmp_path):
 def test_distinct_layers_start_as_copies_of_the_shared_one(teacher, tmp_path):
     """So at first the two models say the same."""
     training = started(teacher, tmp_path / "run", distinct=True)
-    mixtures = SHORT.batch(0)
+    mixtures = data_of(SHORT, 0)
     shared = started(teacher, tmp_path / "other").model
     ours, theirs = (m(mixtures.points, mixtures.snr_db) for m in (training.model, shared))
     torch.testing.assert_close(ours, theirs)
@@ -220,7 +221,7 @@ def test_every_config_makes_a_model_and_its_data(path):
     known = not config.start or config.start in load_pretrained.available()
     assert known or (ROOT / config.start / "config.json").is_file()
     stage, _ = config.stage_of(config.steps - 1)
-    sets, points = config.batch(config.steps - 1).points.shape[:2]
+    sets, points = data_of(config, config.steps - 1).points.shape[:2]
     assert (stage.n_least or stage.n) <= points <= stage.n
     assert sets == stage.batch * stage.n // points
 
@@ -228,7 +229,7 @@ def test_every_config_makes_a_model_and_its_data(path):
 def test_smaller_sets_come_in_larger_batches():
     stage = Stage(steps=60, n=90, batch=2, rate=1e-3, n_least=10)
     config = TrainingConfig(kind="flow-transformer", stages=[stage])
-    shapes = [config.batch(step).points.shape for step in range(60)]
+    shapes = [data_of(config, step).points.shape for step in range(60)]
     points = [n for _, n, _ in shapes]
     assert 10 <= min(points) < 20
     assert 70 < max(points) <= 90
@@ -238,8 +239,8 @@ def test_smaller_sets_come_in_larger_batches():
 
 def test_data_of_a_step_depend_on_nothing_else():
     config = TrainingConfig(kind="flow-transformer", stages=[Stage(steps=10, n=8, batch=2, rate=1e-3)])
-    assert torch.equal(config.batch(7).points, config.batch(7).points)
-    assert not torch.equal(config.batch(7).points, config.batch(8).points)
+    assert torch.equal(data_of(config, 7).points, data_of(config, 7).points)
+    assert not torch.equal(data_of(config, 7).points, data_of(config, 8).points)
     assert seeded(1, "test", 5).initial_seed() != seeded(1, "train", 5).initial_seed()
 
 

@@ -44,6 +44,13 @@ class Matrix(nn.Module):
             return y.unflatten(-1, M.shape[:2]).transpose(-2, -3)
         return x @ M.mT
 
+    @property
+    def entries(self) -> Tensor:
+        """The matrix itself, of a map that has one: the identity has no entries."""
+        if self.M is None:
+            raise ValueError("this map is the identity, which has no matrix")
+        return self.M
+
     def dense(self, d: int, like: Tensor) -> Tensor:
         """The matrix itself, the identity of size ``d`` where none was given, in the dtype of ``like``."""
         if self.M is None:

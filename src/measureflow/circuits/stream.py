@@ -41,6 +41,10 @@ class Stream:
             raise ValueError(f"the stream has no slot {name!r}; it has {', '.join(self.slots)}")
         return self.slots[name]
 
+    def size(self, name: str) -> int:
+        """The width of one slot."""
+        return self[name].stop - self[name].start
+
     def __contains__(self, name: str) -> bool:
         return name in self.slots
 
@@ -48,10 +52,9 @@ class Stream:
         """The matrix that adds factor times source to target, for each move (source, target, factor)."""
         M = torch.zeros(self.width, self.width, dtype=torch.float64)
         for source, target, factor in moves:
-            from_, to = self[source], self[target]
-            if to.stop - to.start != from_.stop - from_.start:
+            if self.size(source) != self.size(target):
                 raise ValueError(f"slots {source!r} and {target!r} differ in width, so one cannot move onto the other")
-            M[to, from_] += factor * torch.eye(to.stop - to.start, dtype=M.dtype)
+            M[self[target], self[source]] += factor * torch.eye(self.size(source), dtype=M.dtype)
         return M
 
     def only(self, *names: str, factor: float = 1.0) -> Tensor:
@@ -80,4 +83,4 @@ class Stream:
         return Q
 
     def __repr__(self) -> str:
-        return f"Stream({', '.join(f'{name}={s.stop - s.start}' for name, s in self.slots.items())})"
+        return f"Stream({', '.join(f'{name}={self.size(name)}' for name in self.slots)})"

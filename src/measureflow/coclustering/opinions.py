@@ -10,6 +10,8 @@ import torch
 from measureflow.measures.partitions import PairTree
 from measureflow.models import AnyShapeFlow
 
+LARGEST = 1e15  # float32 holds sums of squares of such points; the flow counts in units of their spread in any case
+
 
 @dataclass(frozen=True)
 class Opinion:
@@ -38,7 +40,9 @@ class Opinion:
 @torch.no_grad()
 def of_shapes(flow: AnyShapeFlow, points: np.ndarray) -> Opinion:
     """The opinion of the flow that knows clusters of any shape, of points (n, d)."""
-    parameter = next(flow.parameters())
+    parameter, largest = next(flow.parameters()), np.abs(points).max()
+    if largest > LARGEST:
+        points = points / largest
     said = flow.together(torch.as_tensor(points).to(parameter)[None])
     together = torch.sigmoid(said.logits[0].double()).cpu().numpy()
     numbers = torch.softmax(said.n_clusters[0].double(), -1).tolist()

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from measureflow.attention.threads import one_thread
 from measureflow.flows import Trajectory
+from measureflow.measures.decibels import from_decibels
 from measureflow.mixtures.proposals import flow
 from measureflow.mixtures.token_tree import TokenTree
 
@@ -83,7 +84,7 @@ class FlowDial(Trajectory):
     @staticmethod
     def _count(tree: TokenTree, rows, snr_db: float) -> int:
         """The K that pays: merging its atoms would cost more likelihood than an atom is worth."""
-        noise = rows.variance / (1 + 10 ** (snr_db / 10))
+        noise = rows.variance / (1 + from_decibels(snr_db))
         d = rows.points.shape[1]
         worth = (d + 1) / 2 * np.log(max(rows.mass, 2.0))
         return int(1 + (rows.mass * tree.costs / (2 * noise) > worth).sum())

@@ -74,8 +74,8 @@ def _draw_paths(path: Trajectory, axes: Axes, coordinates: tuple[int, int], elem
         return
     i, j = coordinates
     x, y = points[..., i].numpy(), points[..., j].numpy()
-    for i, way in enumerate(ways):
-        axes.plot(x[:, i], y[:, i], color=way, linewidth=0.6, alpha=0.6 if labels is None else 0.3, zorder=1)
+    for point, way in enumerate(ways):
+        axes.plot(x[:, point], y[:, point], color=way, linewidth=0.6, alpha=0.6 if labels is None else 0.3, zorder=1)
     axes.scatter(x[0], y[0], s=8, color=START, linewidths=0, label="start", zorder=2)
     size = 26 * _sizes(path[-1], element)
     axes.scatter(x[-1], y[-1], s=size, color=ends, edgecolors="white", linewidths=0.4, label="end", zorder=3)

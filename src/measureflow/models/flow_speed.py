@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+
 import torch
 from torch import Tensor, nn
 
 from measureflow.flows import NoFlow, Uniform, Unit
 
-SCHEDULES = ("uniform", "unit", "no-flow")
+# The schedules by name, from the time to flow and the number of layers. Unit keeps a fraction of a step while a model
+# trains: a floor has no gradient.
+SCHEDULES: dict[str, Callable[[Tensor, int, bool], Iterable[float | Tensor]]] = {
+    "uniform": lambda time, n_layers, training: Uniform(time, n_layers),
+    "unit": lambda time, n_layers, training: Unit(time, n_layers, fractional=training),
+    "no-flow": lambda time, n_layers, training: NoFlow(n_layers),
+}
 
 
 class FlowSpeed(nn.Module):
@@ -40,11 +48,8 @@ class FlowSpeed(nn.Module):
         f = (torch.softmax(self.weights, 0) * torch.sigmoid(N * (x[..., None] - at))).sum(-1)
         return self.max_flow * (1 - f)
 
-    def steps(self, snr_db: Tensor, schedule: str, n_layers: int):
-        """The step sizes of a schedule at these SNRs; Unit keeps a fraction while training: a floor has no gradient."""
-        if schedule not in SCHEDULES:
+    def steps(self, snr_db: Tensor, schedule: str, n_layers: int) -> Iterable[float | Tensor]:
+        """The step sizes of a schedule at these SNRs."""
+        if not isinstance(schedule, str) or schedule not in SCHEDULES:
             raise ValueError(f"schedule must be one of {', '.join(SCHEDULES)}, got {schedule!r}")
-        if schedule == "no-flow":
-            return NoFlow(n_layers)
-        T = self(snr_db)
-        return Uniform(T, n_layers) if schedule == "uniform" else Unit(T, n_layers, fractional=self.training)
+        return SCHEDULES[schedule](self(snr_db), n_layers, self.training)

@@ -8,13 +8,15 @@ import json
 import math
 import tomllib
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import torch
 
 from measureflow.models.pretrained import digest
 from measureflow.training.objectives import OBJECTIVES, Objective
+
+USUAL = {"any-shape": "together", "in-context": "named-clusters"}  # the objective of a kind, where it is another
 
 
 @dataclass(frozen=True)
@@ -68,16 +70,10 @@ class TrainingConfig:
     evaluate_sets: int = 32
     evaluate_n: int = 1000
 
-    def __post_init__(self):
-        if self.objective is None:
-            usual = {"any-shape": "together", "in-context": "named-clusters"}
-            object.__setattr__(self, "objective", OBJECTIVES[usual.get(self.kind, "mixing-measure")]())
-
-    @property
+    @cached_property
     def aim(self) -> Objective:
-        """The objective, which is always there."""
-        assert self.objective is not None
-        return self.objective
+        """The objective that was given, or the usual one of the kind."""
+        return self.objective or OBJECTIVES[USUAL.get(self.kind, "mixing-measure")]()
 
     @property
     def steps(self) -> int:
@@ -97,16 +93,12 @@ class TrainingConfig:
         stage, within = self.stage_of(min(step, self.steps - 1))
         return stage.rate_at(within)
 
-    def batch(self, step: int) -> Any:
-        """The data of a step: a function of the seed and the step alone, so nothing needs to be remembered."""
-        return self.aim.batch(self.stage_of(step)[0], seeded(self.seed, "train", step))
-
     def fingerprint(self, steps: int) -> str:
         """A digest of all that decides the first ``steps`` steps; a checkpoint that another config made is refused.
 
         Stages that come later do not count, so a run can be lengthened by adding stages to its config.
         """
-        decisive = dataclasses.asdict(self)
+        decisive = dataclasses.asdict(dataclasses.replace(self, objective=self.aim))
         for name in ("checkpoint_seconds", "evaluate_every", "evaluate_sets", "evaluate_n", "workers"):
             decisive.pop(name)
         begun, start = [], 0
@@ -115,7 +107,7 @@ class TrainingConfig:
                 break
             begun.append(dataclasses.asdict(stage))
             start += stage.steps
-        decisive["stages"], decisive["aim"] = begun, type(self.objective).__name__
+        decisive["stages"], decisive["aim"] = begun, type(self.aim).__name__
         decisive["start"] = digest(self.start) if self.start else ""  # the weights decide, not where they lie
         return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()[:16]
 

@@ -62,7 +62,7 @@ class Training:
         curves = _curves(self.folder) if self.fabric.is_global_zero else None
         saved = time.monotonic()
         for step, batch in zip(range(self.done, self.config.steps), self._batches(), strict=False):
-            facts = self._step(step, batch)
+            facts = self.take_step(step, batch)
             self.done = step + 1
             if self.fabric.is_global_zero:
                 self._write_log(facts)
@@ -82,7 +82,8 @@ class Training:
         self.save()
         return self.finished()
 
-    def _step(self, step: int, batch: Any) -> dict:
+    def take_step(self, step: int, batch: Any) -> dict:
+        """Move the weights by the gradient on one batch; returns what the log says of the step."""
         started = time.monotonic()
         part = slice(self.fabric.global_rank, None, self.fabric.world_size)  # together the processes see what one would
         loss = self.config.aim.loss(self.worker, batch, part, seeded(self.config.seed, "told", step))
@@ -163,6 +164,11 @@ class Training:
         _append(self.log, {k: f"{v:.6g}" if isinstance(v, float) else v for k, v in facts.items()})
 
 
+def data_of(config: TrainingConfig, step: int) -> Any:
+    """The data of a step: a function of the seed and the step alone, so nothing needs to be remembered."""
+    return config.aim.batch(config.stage_of(step)[0], seeded(config.seed, "train", step))
+
+
 class _Steps(Dataset):
     """Step number -> its data, made in a worker process."""
 
@@ -170,7 +176,7 @@ class _Steps(Dataset):
         self.config = config
 
     def __getitem__(self, step: int) -> Any:
-        return self.config.batch(step)
+        return data_of(self.config, step)
 
 
 def _fabric(devices: int | None):

@@ -44,6 +44,11 @@ class KMeansTransformer(nn.Module):
         self.stream, self.configuration = stream, configuration
         self.layers = nn.ModuleList(layers)
 
+    @property
+    def k(self) -> int:
+        """The number of clusters."""
+        return self.stream.size("assignment")
+
     def embed(self, points: Tensor, centers: Tensor) -> tuple[Tensor, Tensor]:
         r"""Tokens of the points, not yet assigned, and of the centres, which carry their index [(4)]."""
         eye = torch.eye(centers.shape[-2], dtype=centers.dtype, device=centers.device)
@@ -67,7 +72,7 @@ class KMeansTransformer(nn.Module):
     def _checked(self, points, centers, weights):
         like = self.state_dict()["layers.0.enc_sa.value.M"]
         x, c = (checks.points(name, value, like.dtype) for name, value in (("points", points), ("centers", centers)))
-        d, k = (self.stream[name].stop - self.stream[name].start for name in ("point", "assignment"))
+        d, k = self.stream.size("point"), self.k
         if x.shape[-1] != d:
             raise ValueError(f"points have {x.shape[-1]} coordinates, this transformer takes {d}")
         if c.shape[-2:] != (k, d):
@@ -101,7 +106,7 @@ def kmeans_transformer(
     row = rows.lloyd() if configuration is None else configuration
     extra = {"score": k} if row.two_steps else {}
     stream = Stream(**row.geometry.slots(d), assignment=k, **extra)
-    build = _Builder(stream, row, _orthogonal(rotation, stream.width), learn)
+    build = LayerBuilder(stream, row, _orthogonal(rotation, stream.width), learn)
     return KMeansTransformer(stream, row, [build.layer() for _ in range(n_layers)]).to(dtype)
 
 
@@ -116,8 +121,8 @@ def _orthogonal(rotation: Tensor | None, width: int) -> Tensor | None:
     return R
 
 
-class _Builder(NamedTuple):
-    """The matrices of one layer, from what they do to the slots."""
+class LayerBuilder(NamedTuple):
+    """Builds the matrices of a layer from what they do to the slots."""
 
     stream: Stream
     row: Configuration
@@ -125,6 +130,7 @@ class _Builder(NamedTuple):
     learn: bool
 
     def layer(self) -> EncoderDecoderLayer:
+        """One iteration of the algorithm of ``row``."""
         stream, row = self.stream, self.row
         place, shares = row.geometry.query_key(stream), (stream.only("assignment"),) * 2
         written = [name for name in ("assignment", "score") if name in stream]
@@ -152,5 +158,6 @@ class _Builder(NamedTuple):
         return self.row.geometry.score, self.row.geometry.query_key(self.stream, self.row.delta)
 
     def head(self, score: type[Score], QK, normaliser: Normaliser, V: Tensor) -> Attention:
+        """One attention with the pair QK of query and key matrices, turned by the rotation, and values V."""
         Q, K = QK if self.rotation is None else (self.rotation @ M for M in QK)
         return Attention(score(Q.clone(), K.clone(), learn=self.learn), normaliser, Matrix(V, self.learn))

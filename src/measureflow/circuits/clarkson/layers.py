@@ -74,16 +74,15 @@ class SlotNorm(nn.Module):
 
     def __init__(self, stream: Stream, slot: str):
         super().__init__()
-        self.at, self.slot = stream[slot], slot
+        self.slot = slot
+        self.widths = [stream[slot].start, stream.size(slot), stream.width - stream[slot].stop]
 
     def rescale(self, z: Tensor) -> Tensor:
         """The slot, normalised."""
         raise NotImplementedError
 
     def forward(self, tokens: Tensor) -> Tensor:
-        before, z, after = tokens.split(
-            [self.at.start, self.at.stop - self.at.start, tokens.shape[-1] - self.at.stop], -1
-        )
+        before, z, after = tokens.split(self.widths, -1)
         return torch.cat([before, self.rescale(z), after], -1)
 
     def extra_repr(self) -> str:
@@ -123,7 +122,7 @@ class QuadraticFFN(nn.Module):
 
     def __init__(self, stream: Stream, learn: bool = False):
         super().__init__()
-        d = stream["point"].stop - stream["point"].start
+        d = stream.size("point")
         into = torch.zeros(d, stream.width, dtype=torch.float64)
         into[:, stream["point"]] = torch.eye(d, dtype=into.dtype)
         out = torch.zeros(stream.width, d, dtype=torch.float64)

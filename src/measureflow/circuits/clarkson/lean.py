@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from measureflow.circuits.clarkson import rows
-from measureflow.circuits.clarkson.kmeans import Iteration, KMeansTransformer, _Builder
+from measureflow.circuits.clarkson.kmeans import Iteration, KMeansTransformer, LayerBuilder
 from measureflow.circuits.stream import Stream
 from measureflow.measures import checks
 
@@ -43,6 +43,10 @@ class LeanKMeansTransformer(KMeansTransformer):
         super().__init__(stream, configuration, layers)
         self.register_buffer("codes", codes(k))
 
+    @property
+    def k(self) -> int:
+        return len(self.codes)
+
     def embed(self, points: Tensor, centers: Tensor) -> tuple[Tensor, Tensor]:
         """Tokens of the points, without a code, and of the centres with theirs."""
         return self.stream.embed(point=points), self.stream.embed(point=centers, assignment=self.codes)
@@ -52,15 +56,6 @@ class LeanKMeansTransformer(KMeansTransformer):
         width = self.codes.shape[-1]
         steps = super().trace(points, centers, weights)
         return [Iteration(step.assignment @ self.codes.mT / width, step.centers) for step in steps]
-
-    def _checked(self, points, centers, weights):
-        x, c = (
-            checks.points(name, value, self.codes.dtype) for name, value in (("points", points), ("centers", centers))
-        )
-        d, k = self.stream["point"].stop - self.stream["point"].start, len(self.codes)
-        if x.shape[-1] != d or c.shape[-2:] != (k, d):
-            raise ValueError(f"this transformer takes points (n, {d}) and centers ({k}, {d}), got {x.shape}, {c.shape}")
-        return x, c, None if weights is None else checks.weights("weights", weights, x)
 
 
 def lean_kmeans_transformer(d: int, k: int, *, n_layers: int = 10) -> LeanKMeansTransformer:
@@ -73,7 +68,7 @@ def lean_kmeans_transformer(d: int, k: int, *, n_layers: int = 10) -> LeanKMeans
     for name, value in (("d", d), ("k", k), ("n_layers", n_layers)):
         checks.whole(name, value)
     stream, row = Stream(point=d, assignment=codes(k).shape[-1]), rows.lloyd()
-    build = _Builder(stream, row, None, False)
+    build = LayerBuilder(stream, row, None, False)
     return LeanKMeansTransformer(stream, k, row, [build.layer() for _ in range(n_layers)]).double()
 
 

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from measureflow.attention import Hardmax, Normaliser, TopK
+from measureflow.attention.normalisers import ones_if_none
 from measureflow.measures import checks
 
 
@@ -50,7 +51,7 @@ class PercentileCut(Normaliser):
         self.percent, self.within = float(percent), checks.positive("within", within)
 
     def forward(self, scores: Tensor, weights: Tensor | None = None) -> Tensor:
-        w = torch.ones_like(scores) if weights is None else weights.expand_as(scores)
+        w = ones_if_none(scores, weights)
         seen = torch.where(w > 0, scores, -torch.inf)
         w = w * (seen >= seen.amax(-1, keepdim=True) - self.within)
         ordered, order = torch.where(w > 0, scores, -torch.inf).sort(-1, descending=True)
@@ -83,7 +84,7 @@ class TopKSoftmax(Normaliser):
         self.n_nearest, self.gamma = checks.positive("n_nearest", n_nearest), checks.positive("gamma", gamma)
 
     def forward(self, scores: Tensor, weights: Tensor | None = None) -> Tensor:
-        w = torch.ones_like(scores) if weights is None else weights.expand_as(scores)
+        w = ones_if_none(scores, weights)
         mass = min(self.n_nearest, float(w.sum(-1).min()))
         seen = torch.where(w > 0, scores, -torch.inf)
         z = TopK(mass)(seen, w) * torch.exp(self.gamma * (scores - seen.amax(-1, keepdim=True))).clamp_max(1)

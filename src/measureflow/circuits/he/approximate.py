@@ -88,10 +88,10 @@ def approximate(
 
 
 def _check(n_heads: int, radius: float, dimension: int, inner_radius: float, even: bool) -> None:
-    if n_heads < 1 or int(n_heads) != n_heads or (even and n_heads % 2):
-        raise ValueError(f"n_heads must be a positive {'even ' if even else ''}number, got {n_heads}")
-    if dimension < 1:
-        raise ValueError(f"dimension must be at least 1, got {dimension}")
+    checks.whole("n_heads", n_heads)
+    if even and n_heads % 2:
+        raise ValueError(f"n_heads must be even, because the heads come in pairs, got {n_heads}")
+    checks.whole("dimension", dimension)
     checks.positive("radius", radius)
     if not 0 <= inner_radius < radius:
         raise ValueError(f"inner_radius must lie in [0, radius), got {inner_radius} with radius {radius}")

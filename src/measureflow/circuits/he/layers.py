@@ -4,9 +4,6 @@ He writes tokens as columns and normalises columns; here tokens are rows. The pa
 show and its K what the *attending* token asks: Q goes to the keys and K to the queries of `Attention`.
 """
 
-# pyright: reportArgumentType=false, reportOptionalMemberAccess=false, reportOptionalCall=false
-# (a layer built from no pieces has no matrices; where pieces are given, all of them are there)
-
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -97,7 +94,8 @@ class AttentionLayer(Field):
         if self.field is None:
             return None
         inner = self.field.heads
-        return Heads(inner.score.K.M, inner.score.Q.M, inner.value.M, self.field.output.M)
+        read = cast(Matrix, inner.value)
+        return Heads(inner.score.K.entries, inner.score.Q.entries, read.entries, self.field.output.entries)
 
     @property
     def normalised(self) -> bool:
@@ -121,7 +119,7 @@ class FullyConnected(Field):
         self.W2 = Matrix(torch.cat([piece[1] for piece in pieces], -1)) if pieces else None
 
     def attend(self, x: Tensor, y: Tensor, w: Tensor | None, u: Tensor | None = None) -> Tensor:
-        return torch.zeros_like(x) if self.W1 is None else self.W2(torch.relu(self.W1(x)))
+        return torch.zeros_like(x) if self.W1 is None or self.W2 is None else self.W2(torch.relu(self.W1(x)))
 
 
 def gated(read: Tensor, write: Tensor) -> tuple[Tensor, Tensor]:
@@ -153,10 +151,15 @@ class Transformer(nn.Module):
         """L, the number of (attention, fully connected) pairs."""
         return len(self.attention)
 
+    @property
+    def pairs(self) -> list[tuple[AttentionLayer, FullyConnected]]:
+        """The attention and the fully connected part of each layer."""
+        both = zip(self.attention, self.connected, strict=True)
+        return [(cast(AttentionLayer, attend), cast(FullyConnected, connect)) for attend, connect in both]
+
     def states(self, h: Tensor) -> list[Tensor]:
         """The residual stream before the first layer and after each layer."""
-        pairs = zip(self.attention, self.connected, strict=True)
-        fields = [cast(Field, layer) for pair in pairs for layer in pair]
+        fields = [layer for pair in self.pairs for layer in pair]
         return integrate(Layers(*fields), h, [1.0] * len(fields)).states[::2]
 
     def forward(self, h: Tensor) -> Tensor:
@@ -169,9 +172,8 @@ class Transformer(nn.Module):
         The print has the norms of W_1 and W_2 inside the sum over heads; as in its source (Bai et al. 2024) they
         stand once. All norms are operator norms.
         """
-        ends = _norm(self.readout.M) + 1.0
-        pairs = zip(self.attention, self.connected, strict=True)
-        return max(ends + _attention_norm(attend) + _connected_norm(connect) for attend, connect in pairs)
+        ends = _norm(self.readout.entries) + 1.0
+        return max(ends + _attention_norm(attend) + _connected_norm(connect) for attend, connect in self.pairs)
 
 
 def _norm(M: Tensor) -> float:
@@ -187,4 +189,4 @@ def _attention_norm(layer: AttentionLayer) -> float:
 
 
 def _connected_norm(layer: FullyConnected) -> float:
-    return 0.0 if layer.W1 is None else _norm(layer.W1.M) + _norm(layer.W2.M)
+    return 0.0 if layer.W1 is None or layer.W2 is None else _norm(layer.W1.entries) + _norm(layer.W2.entries)

@@ -78,8 +78,7 @@ class _Gain(torch.autograd.Function):
 
 def _check(mu: Gaussian, nu: Gaussian) -> None:
     for name, value in (("mu", mu), ("nu", nu)):
-        if not isinstance(value, Gaussian):
-            raise ValueError(f"{name} must be a Gaussian, got {type(value).__name__}")
+        checks.instance(name, value, Gaussian)
     if mu.d != nu.d:
         raise ValueError(f"mu and nu must have the same dimension, got {mu.d} and {nu.d}")
     try:

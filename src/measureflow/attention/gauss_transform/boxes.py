@@ -41,7 +41,12 @@ def _error_table(h: float, p: int) -> np.ndarray:
 
 def nodes_of(h: float, p: int) -> np.ndarray:
     """The p Chebyshev nodes of an interval of length h around zero."""
-    return h / 2 * np.cos(np.pi * (2 * np.arange(p) + 1) / (2 * p))
+    return h / 2 * np.cos(_angles(p))
+
+
+def _angles(p: int) -> np.ndarray:
+    """The angles whose cosines are the p Chebyshev nodes of [-1, 1]."""
+    return np.pi * (2 * np.arange(p) + 1) / (2 * p)
 
 
 def _lagrange(s: np.ndarray, nodes: np.ndarray, p: int) -> np.ndarray:
@@ -49,7 +54,7 @@ def _lagrange(s: np.ndarray, nodes: np.ndarray, p: int) -> np.ndarray:
     half = nodes[0] / np.cos(np.pi / (2 * p))
     k = np.arange(1, p)
     at_s = np.cos(k * np.arccos(np.clip(s / half, -1, 1)))
-    at_nodes = np.cos(np.outer(np.pi * (2 * np.arange(p) + 1) / (2 * p), k))
+    at_nodes = np.cos(np.outer(_angles(p), k))
     return (1 + 2 * at_s @ at_nodes.T) / p
 
 
@@ -105,7 +110,7 @@ class Boxes:
 
 def _barycentric(p: int) -> tuple[np.ndarray, np.ndarray]:
     """Chebyshev nodes of [-1, 1] and their barycentric strengths."""
-    angles = np.pi * (2 * np.arange(p) + 1) / (2 * p)
+    angles = _angles(p)
     return np.cos(angles), (-1.0) ** np.arange(p) * np.sin(angles)
 
 
