@@ -1,9 +1,9 @@
 /** The whole state of the view for the address; a file of the reader's own is the one thing a link cannot carry. */
 import type { Table } from "../table/table";
-import { axisNames, type Data } from "./data";
 import type { Choices } from "./drawer";
-import type { Player } from "./player";
-import type { Source } from "./source";
+import type { Player } from "./picture/player";
+import { axisNames, type Data } from "./rows/data";
+import type { Source } from "./rows/source";
 
 interface View {
   chosen: Choices;

@@ -1,8 +1,8 @@
 /** Dynamics: choose an attention, and see where it carries a cloud of tokens. */
 import { readAddress, writeAddress } from "../address";
-import { curves, picture, type Picture } from "../canvas";
 import { button, choice, fill, h, replace, slider, tick } from "../dom";
-import { colours } from "../theme";
+import { curves, picture, type Picture } from "../draw/canvas";
+import { colours } from "../draw/theme";
 import { ATTENTIONS, covariancePath, hasClosedForm, type Setting } from "./attention";
 import { cone, legend, type Strand } from "./cone";
 import { Larger } from "./larger";

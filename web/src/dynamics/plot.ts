@@ -1,6 +1,6 @@
 /** The picture of tokens: where they are, where they were, where the field would carry them, whom one of them looks at. */
-import { axes, dots, line, type Frame, type Pen } from "../canvas";
-import { clusterColour, colours } from "../theme";
+import { axes, dots, line, type Frame, type Pen } from "../draw/canvas";
+import { clusterColour, colours } from "../draw/theme";
 import { velocity, weightsOf, type Matrix } from "./attention";
 import type { World } from "./world";
 

@@ -1,7 +1,7 @@
 /** From a table to the rows that are drawn, the rows that flow, and the axes they are drawn along. */
-import type { Frame } from "../canvas";
-import { mean, points, principalAxes, rowsOf, sample, type Points } from "../numbers";
-import type { Table } from "../table/table";
+import type { Frame } from "../../draw/canvas";
+import { mean, points, principalAxes, rowsOf, sample, type Points } from "../../numbers";
+import type { Table } from "../../table/table";
 
 export const DRAWN = 4000; // rows the picture shows at most
 export const FLOWING = 1500; // tokens the browser flows at most

@@ -1,6 +1,6 @@
 /** The picture of a circuit at work: points, centres, and whom the head that acts connects. */
-import { axes, badge, boxOf, dots, line, type Frame, type Pen } from "./canvas";
-import { clusterColour, colours } from "./theme";
+import { axes, badge, boxOf, dots, line, type Frame, type Pen } from "../draw/canvas";
+import { clusterColour, colours } from "../draw/theme";
 
 interface Head {
   Q: number[][];

@@ -1,5 +1,5 @@
 /** Tokens that have come together are one atom: what the browser's own flow found, read off its last layer. */
-import { distance2 } from "../numbers";
+import { distance2 } from "../../numbers";
 
 /**
  * The atom of each token (n, d), heaviest first: the token with most others within `radius` takes them all, then the next of

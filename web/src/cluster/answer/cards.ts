@@ -1,7 +1,7 @@
 /** The clusters in words and numbers: a card each, and a heat map of what tells them apart. */
-import { h, percent, replace } from "../dom";
-import { short } from "../canvas";
-import { clusterColour, colours } from "../theme";
+import { h, percent, replace } from "../../dom";
+import { short } from "../../draw/canvas";
+import { clusterColour, colours } from "../../draw/theme";
 import type { Fitted, Stability } from "./answers";
 
 const MOST_COLUMNS = 16;

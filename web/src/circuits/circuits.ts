@@ -1,9 +1,9 @@
 /** Circuits: a transformer with weights set by hand that is k-means, one head after another. */
-import { readAddress, writeAddress } from "./address";
-import { picture, type Picture } from "./canvas";
-import { drawCircuit, frameOf, type Circuit } from "./circuit-picture";
-import { ask, button, choice, fill, h, replace, slider } from "./dom";
+import { readAddress, writeAddress } from "../address";
+import { ask, button, choice, fill, h, replace, slider } from "../dom";
+import { picture, type Picture } from "../draw/canvas";
 import { matrix } from "./matrix";
+import { drawCircuit, frameOf, type Circuit } from "./picture";
 
 /** What each head does in a word, and what the paper calls it. */
 const NAMES: Record<string, [plain: string, paper: string]> = {

@@ -1,5 +1,5 @@
 /** Papers: what was found, beside what was printed; made on this machine at the press of a button. */
-import { ask, button, fill, h, replace } from "./dom";
+import { ask, button, fill, h, replace } from "../dom";
 
 interface Printed {
   data: string;

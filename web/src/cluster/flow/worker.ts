@@ -1,8 +1,8 @@
 /** Runs the exported model off the page's own thread: points and an SNR in, the tokens of every layer and their atoms out. */
-import * as ort from "onnxruntime-web/wasm";
-import { variance } from "../numbers";
-import { atoms } from "./merge";
 import wasm from "onnxruntime-web/ort-wasm-simd-threaded.wasm?url";
+import * as ort from "onnxruntime-web/wasm";
+import { variance } from "../../numbers";
+import { atoms } from "./merge";
 
 export interface Asked {
   id: number;

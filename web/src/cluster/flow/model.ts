@@ -1,5 +1,5 @@
 /** The model in its worker: of many questions only the last one matters. */
-import type { Points } from "../numbers";
+import type { Points } from "../../numbers";
 import type { Answered, Asked } from "./worker";
 
 export interface Model {

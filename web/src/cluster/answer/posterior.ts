@@ -1,5 +1,5 @@
 /** How probable each number of clusters is, as bars. */
-import { h, percent, replace } from "../dom";
+import { h, percent, replace } from "../../dom";
 import type { Fitted } from "./answers";
 
 const MOST = 7; // bars

@@ -1,8 +1,8 @@
 /** The answer in words: how many, how sure, and what to know about the rows. */
-import { h, percent, replace } from "../dom";
+import { h, percent, replace } from "../../dom";
+import type { Scene } from "../picture/stage";
+import type { Data } from "../rows/data";
 import type { Fitted, Stability } from "./answers";
-import type { Data } from "./data";
-import type { Scene } from "./stage";
 
 export function verdict(place: HTMLElement, K: number, fitted: Fitted | null, stable: Stability | null, refits: number, asked: boolean) {
   const likely = fitted?.n_clusters_posterior[K] ?? 0;

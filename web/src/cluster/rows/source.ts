@@ -1,6 +1,6 @@
 /** Where the rows come from: a file, an example, a shape made here, or points drawn by hand. */
-import { button, choice, h, replace, slider } from "../dom";
-import { readTable, type Table } from "../table/table";
+import { button, choice, h, replace, slider } from "../../dom";
+import { readTable, type Table } from "../../table/table";
 import { Drawing, shape, SHAPES } from "./shapes";
 
 export interface Example {

@@ -1,7 +1,7 @@
 /** The scene of a picture, from the rows, the axes, the flow and the answer. */
-import type { Fitted } from "./answers";
-import { plane, robustBox, type Data, type Plane } from "./data";
-import type { Path } from "./model";
+import type { Fitted } from "../answer/answers";
+import type { Path } from "../flow/model";
+import { plane, robustBox, type Data, type Plane } from "../rows/data";
 import type { Flow, Scene } from "./stage";
 
 /** The browser's own flow, and the rows of the table that flowed. */

@@ -1,8 +1,8 @@
 /** Files to take home: labels, and the picture as SVG or as PNG at twice the size. */
-import { button, download, h } from "../dom";
-import { SvgPen } from "../svg";
-import { withLabels } from "../table/table";
-import type { Fitted } from "./answers";
+import { button, download, h } from "../../dom";
+import { SvgPen } from "../../draw/svg";
+import { withLabels } from "../../table/table";
+import type { Fitted } from "../answer/answers";
 import { drawScene, poster, POSTER_TOP, type Scene } from "./stage";
 
 const [WIDTH, HEIGHT] = [960, 640];

@@ -1,5 +1,5 @@
 /** How stable the answer is: parts of the rows are fitted again, to see which clusters come back. */
-import { button } from "../dom";
+import { button } from "../../dom";
 import { Asker, type Fitted, type Question, type Stability } from "./answers";
 
 export const REFITS = 10; // parts of the rows

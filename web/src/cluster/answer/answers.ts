@@ -1,5 +1,5 @@
 /** What the library on this machine says about a table; the last question of a kind is the only one that counts. */
-import { ask } from "../dom";
+import { ask } from "../../dom";
 
 export interface Fitted {
   n_rows: number;

@@ -1,7 +1,7 @@
 /** The dial, and above it the curve of K against it: what the library finds at each signal-to-noise ratio, plateaus shaded. */
-import { FONT, line, picture, ticks, type Pen, type Picture } from "../canvas";
-import { button, h, slider } from "../dom";
-import { clusterColour, colours } from "../theme";
+import { button, h, slider } from "../../dom";
+import { FONT, line, picture, ticks, type Pen, type Picture } from "../../draw/canvas";
+import { clusterColour, colours } from "../../draw/theme";
 import { Asker, type Question } from "./answers";
 
 const MOST = 30; // places of the dial that are tried

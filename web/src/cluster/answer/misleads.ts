@@ -1,9 +1,9 @@
 /** How it misleads: the same rows at five dials, noise that has no clusters, one Gaussian. */
-import { axes, boxOf, dots, picture, type Picture } from "../canvas";
-import { button, h, replace } from "../dom";
+import { button, h, replace } from "../../dom";
+import { axes, boxOf, dots, picture, type Picture } from "../../draw/canvas";
+import type { Scene } from "../picture/stage";
+import { pointsOf, shape, SHAPES } from "../rows/shapes";
 import { Asker, type Question } from "./answers";
-import { pointsOf, shape, SHAPES } from "./shapes";
-import type { Scene } from "./stage";
 
 const DIALS = [0, 5, 10, 15, 20];
 

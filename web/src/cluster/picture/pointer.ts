@@ -1,10 +1,10 @@
 /** What the pointer does on the picture: tells of a row, isolates a cluster, draws points. */
-import { short } from "../canvas";
-import { h, replace } from "../dom";
-import { clusterColour } from "../theme";
-import type { Fitted } from "./answers";
-import { nearestRow } from "./data";
-import type { Source } from "./source";
+import { h, replace } from "../../dom";
+import { short } from "../../draw/canvas";
+import { clusterColour } from "../../draw/theme";
+import type { Fitted } from "../answer/answers";
+import { nearestRow } from "../rows/data";
+import type { Source } from "../rows/source";
 import { frameOf, margins, type Scene } from "./stage";
 
 interface Host {

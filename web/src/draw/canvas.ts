@@ -1,5 +1,5 @@
 /** Canvases that follow their size and the theme: scatter plots, curves, matrices. */
-import { h } from "./dom";
+import { h } from "../dom";
 import { clusterColour, colours, onTheme } from "./theme";
 
 /** What pictures draw with: a canvas, or a pen that writes SVG. */

@@ -1,5 +1,5 @@
 /** Tables made here: shapes with a known answer, and points that the reader drew. */
-import { normal, uniform } from "../numbers";
+import { normal, uniform } from "../../numbers";
 
 type Make = (random: () => number, gauss: () => number, i: number, noise: number) => [number, number];
 

@@ -1,6 +1,6 @@
 /** Matrices as squares, with numbers where there is room, whose rows can be pointed at. */
-import { FONT, line, picture, type Picture } from "./canvas";
-import { colours } from "./theme";
+import { FONT, line, picture, type Picture } from "../draw/canvas";
+import { colours } from "../draw/theme";
 
 export interface MatrixOptions {
   cell?: number; // the largest side of a square

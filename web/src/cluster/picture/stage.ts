@@ -1,7 +1,7 @@
 /** The picture of a clustering: rows faint where they are, tokens on their way, centres with their numbers. */
-import { axes as drawAxes, badge, dots, FONT, type Box, type Frame, type Pen } from "../canvas";
-import { clusterColour, colours } from "../theme";
-import type { Data, Plane } from "./data";
+import { axes as drawAxes, badge, dots, FONT, type Box, type Frame, type Pen } from "../../draw/canvas";
+import { clusterColour, colours } from "../../draw/theme";
+import type { Data, Plane } from "../rows/data";
 
 /** Tokens at every layer as they are drawn, and the cluster that each ends in. */
 export interface Flow {

@@ -1,8 +1,8 @@
 /** What other clusterers make of the same rows, computed by the server with scikit-learn. */
-import { axes, dots, picture, type Picture } from "../canvas";
-import { button, h, replace } from "../dom";
+import { button, h, replace } from "../../dom";
+import { axes, dots, picture, type Picture } from "../../draw/canvas";
+import type { Scene } from "../picture/stage";
 import { Asker, type Peer, type Question } from "./answers";
-import type { Scene } from "./stage";
 
 export class Peers {
   private asker = new Asker();

@@ -1,5 +1,5 @@
 /** Plays the layers: continuous motion, a slider, single steps, and the space bar. */
-import { button, h, slider } from "../dom";
+import { button, h, slider } from "../../dom";
 
 const SPEED = 1.9; // layers in a second, for a flow of six
 
