@@ -21,11 +21,24 @@ export interface Picture {
 
 export const FONT = "ui-sans-serif, system-ui, sans-serif";
 
+const FRAME = 16; // milliseconds of painting after which other pictures wait for the next frame
+let frame = { began: 0, spent: 0 };
+
+/** Paint within a frame, unless others have taken their time in it already. */
+function within(now: number, paint: () => void): boolean {
+  if (frame.began !== now) frame = { began: now, spent: 0 };
+  if (frame.spent > FRAME) return false;
+  const start = performance.now();
+  paint();
+  frame.spent += performance.now() - start;
+  return true;
+}
+
 /** A canvas that paints itself whenever it must. `height` is CSS pixels for its width. */
 export function picture(label: string, height: (width: number) => number, paint: Paint): Picture {
   const element = h("canvas", { role: "img", "aria-label": label });
   let queued = 0;
-  const draw = () => {
+  const draw = (now: number) => {
     queued = 0;
     const width = element.clientWidth;
     if (!width) return;
@@ -36,11 +49,14 @@ export function picture(label: string, height: (width: number) => number, paint:
       element.height = Math.round(tall * ratio);
       element.style.height = `${tall}px`;
     }
-    const c = element.getContext("2d")!;
-    c.setTransform(ratio, 0, 0, ratio, 0, 0);
-    c.clearRect(0, 0, width, tall);
-    c.font = `12px ${FONT}`;
-    paint(c, width, tall);
+    const painted = within(now, () => {
+      const c = element.getContext("2d")!;
+      c.setTransform(ratio, 0, 0, ratio, 0, 0);
+      c.clearRect(0, 0, width, tall);
+      c.font = `12px ${FONT}`;
+      paint(c, width, tall);
+    });
+    if (!painted) redraw();
   };
   const redraw = () => {
     queued ||= requestAnimationFrame(draw);
