@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { ROOT, SHOTS } from "./harness.mjs";
-import { answered, clusters, groups, k, library, longestTask, move, opened, slowness, still, test, until, upload } from "./support.mjs";
+import { answered, clusters, groups, k, library, LONGEST, longestTask, move, opened, slowness, still, taskWords, test, until, upload } from "./support.mjs";
 
 test("opens with an example, already clustered", async ({ page, address }) => {
   await clusters(page, address);
@@ -21,7 +21,7 @@ test("loads a file and finds its three groups, numbered from 0", async ({ page, 
   for (const size of await page.locator(".card-size").allInnerTexts()) assert.match(size, /^100 rows, 33 %$/);
 });
 
-test("a file of 300 rows dropped on the header is drawn in colour; how soon, and by how long a task, is printed", async ({ page, address }) => {
+test("a file of 300 rows dropped on the header is drawn in colour without a long task; how soon is printed", async ({ page, address }) => {
   await clusters(page, address);
   await still(page);
   const before = slowness();
@@ -32,8 +32,9 @@ test("a file of 300 rows dropped on the header is drawn in colour; how soon, and
     await still(page);
   });
   const slow = Math.max(before, slowness());
-  console.log(`        first colours after ${soon.toFixed(0)} ms on a machine ${slow.toFixed(1)} times as slow as when idle; longest task ${longest.toFixed(0)} ms of processor time`);
-  assert.ok(soon > 0 && longest > 0); // speed is printed, never asserted: the clock belongs to the machine
+  console.log(`        first colours after ${soon.toFixed(0)} ms on a machine ${slow.toFixed(1)} times as slow as when idle; ${taskWords(longest)}`);
+  assert.ok(soon > 0); // printed, never asserted: the clock belongs to the machine
+  assert.ok(longest.processor < LONGEST, taskWords(longest));
 });
 
 /** Drop a file on the header; milliseconds until its rows stand there in colour. */

@@ -98,3 +98,16 @@ test("the server flows the cloud that was chosen, and can be told to stop", asyn
   await page.getByRole("button", { name: "Cancel" }).click();
   await page.locator('[data-job="cancelled"]').waitFor();
 });
+
+test("a larger run says how it ended, in the server's words", async ({ page, address }) => {
+  await page.goto(`${address}/#dynamics`);
+  await page.locator('[data-preset="blowup"]').click();
+  const said = page.locator('[data-job="done"]');
+  await page.getByRole("button", { name: "Run it" }).click();
+  await said.waitFor({ timeout: 120_000 });
+  assert.match(await said.innerText(), /^Blow-up in finite time, at t = 0\.\d+\. Shown above: \d+ states/);
+  const result = { times: [0, 1], points: [[[0, 0], [1, 1], [0, 1], [1, 0]], [[0, 0], [2, 2], [0, 2], [2, 0]]], ending: "It outgrew the limit: divergence in infinite time." };
+  await page.route("**/api/simulate/*", (route) => route.fulfill({ json: { id: "0", state: "done", progress: 1, result } }));
+  await page.getByRole("button", { name: "Run it" }).click();
+  await until(async () => (await said.innerText()) === `${result.ending} Shown above: 2 states, up to t = 1.00.`, "how it ended");
+});

@@ -14,6 +14,7 @@ import "./circuits.mjs";
 import "./papers.mjs";
 import "./phone.mjs";
 import "./report.mjs";
+import "./tasks.mjs";
 
 /** A folder of results as `measureflow reproduce` leaves them. */
 function results() {
