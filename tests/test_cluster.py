@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -185,7 +186,7 @@ def test_outliers_are_told_and_labelled():
     mixture = FlowMixture(assume="gaussian").fit(X)
     mixture.outliers_ = np.arange(120) < 3
     summary = Summary.of(table, mixture)
-    assert summary.certainty().endswith("3 rows belong to no cluster")
+    assert summary.certainty().endswith("3 rows lie far from the rest")
     assert summary.to_dict()["n_outliers"] == 3
     assert summary.labelled()["outlier"].sum() == 3
 
@@ -263,6 +264,22 @@ def test_the_page_is_whole_and_names_are_escaped():
     assert "http" not in html  # nothing is fetched
     assert len(draw(summary, "three columns").axes) == 4
     assert summary.traits(0)[0].startswith(("high", "low"))
+
+
+def test_rows_far_from_the_rest_do_not_hide_what_tells_the_others_apart():
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal([c, 0.0], 0.2, (40, 2)) for c in (-2, 2)] + [[[5000.0, 0.0]]])
+    table = choose_columns(pd.DataFrame(X, columns=["a", "b"]))
+    found = Summary.of(table, FlowMixture(3).fit(table.numbers))
+    far = np.arange(len(X)) == len(X) - 1
+    hidden, told = (replace(found, outliers=marked) for marked in (np.zeros_like(far), far))
+    groups = sorted({int(k) for k in found.labels[:-1]})
+    assert len(groups) == 2
+    assert all(not hidden.traits(k) for k in groups)
+    assert sorted(told.traits(k)[0].split(" (")[0] for k in groups) == ["high a", "low a"]
+    everything = replace(found, outliers=np.ones_like(far))
+    assert np.isfinite(everything.differences).all()
+    assert "1 row lies far from the rest" in told.certainty()
 
 
 def test_a_single_row_and_many_clusters_can_be_drawn():

@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { ROOT, SHOTS } from "./harness.mjs";
-import { answered, clusters, groups, k, move, opened, test, told, until, upload } from "./support.mjs";
+import { ROOT, shoot } from "./harness.mjs";
+import { answered, clusters, groups, k, move, once, opened, test, told, until, upload } from "./support.mjs";
 
 test("rows with gaps are counted, and columns left out have a reason", async ({ page, address }) => {
   await clusters(page, address, "?data=penguins");
@@ -35,7 +35,7 @@ test("points drawn by hand flow at once, and travel in the address", async ({ pa
   await page.goto(url);
   await answered(page);
   assert.equal(await rows(), count);
-  await page.screenshot({ path: join(SHOTS, "cluster-drawn.png") });
+  await shoot(page, "cluster-drawn");
 });
 
 test("shapes with a known answer, and their noise", async ({ page, address }) => {
@@ -66,7 +66,7 @@ test("garbage is refused in plain words, and the page goes on", async ({ page, a
     await upload(page, name, content);
     await trouble.getByText(words).waitFor();
   }
-  await page.screenshot({ path: join(SHOTS, "cluster-garbage.png") });
+  await shoot(page, "cluster-garbage");
   await upload(page, "good.csv", groups(60));
   await opened(page, "good.csv");
   assert.equal(await trouble.count(), 0);
@@ -81,7 +81,7 @@ test("two rows and one row are tables too", async ({ page, address }) => {
   }
 });
 
-test("every file of tests/files is read on the page as the library reads it", async ({ page, address }) => {
+once("every file of tests/files is read on the page as the library reads it", async ({ page, address }) => {
   await clusters(page, address);
   await page.getByText("Columns, axes and model").click();
   page.ignore(/422/);
@@ -126,7 +126,7 @@ test("a point drawn by hand can be taken hold of and moved", async ({ page, addr
   assert.equal(points(moved).filter((one, i) => one !== points(before)[i]).length, 1, "one of them elsewhere");
 });
 
-test("takes ten megabytes", async ({ page, address }) => {
+once("takes ten megabytes", async ({ page, address }) => {
   await clusters(page, address);
   const file = join(mkdtempSync(join(tmpdir(), "measureflow-")), "large.csv");
   const text = groups(750_000);

@@ -1,7 +1,6 @@
 // Attention as a velocity field.
 import assert from "node:assert/strict";
-import { join } from "node:path";
-import { SHOTS } from "./harness.mjs";
+import { shoot } from "./harness.mjs";
 import { drawn, move, pixels, test, until } from "./support.mjs";
 
 const clock = async (page) => Number(await page.getByRole("slider", { name: "Time" }).inputValue());
@@ -50,7 +49,7 @@ test("presets, arrows, a scrubber, two attentions side by side, and all of it in
   await move(page.getByRole("slider", { name: "Time" }), 0.4);
   await page.waitForTimeout(100);
   assert.notEqual(await page.locator(".worlds canvas").first().evaluate((canvas) => canvas.toDataURL()), end);
-  await page.screenshot({ path: join(SHOTS, "dynamics-two.png") });
+  await shoot(page, "dynamics-two");
   const url = page.url();
   assert.match(url, /scores=sharp/);
   await page.goto("about:blank");
@@ -78,7 +77,7 @@ test("a token under the pointer shows whom it looks at", async ({ page, address 
       lines = await seen();
     }
   assert.notEqual(lines, before, "no lines from any token");
-  await page.screenshot({ path: join(SHOTS, "dynamics-hover.png") });
+  await shoot(page, "dynamics-hover");
   await page.mouse.move(2, 2);
   assert.equal(await seen(), before);
 });

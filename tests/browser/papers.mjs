@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { ROOT, SHOTS } from "./harness.mjs";
-import { everywhere, test, until } from "./support.mjs";
+import { ROOT, shoot } from "./harness.mjs";
+import { everywhere, once, test, until } from "./support.mjs";
 
 test("the shelf has pictures, the verdict first, printed numbers, a command to copy", async ({ page, address }) => {
   await page.goto(`${address}/#papers`);
@@ -36,7 +36,7 @@ test("verdicts stand on the cards, and print stands beside what was found", asyn
   await rows.first().waitFor();
   const cells = await rows.evaluateAll((all) => all.map((row) => [...row.cells].map((cell) => cell.textContent)));
   assert.deepEqual(cells, verdicts.map(({ claim, printed, ours, verdict }) => [verdict, claim, printed, ours]));
-  await page.screenshot({ path: join(SHOTS, "papers-verdicts.png") });
+  await shoot(page, "papers-verdicts");
 });
 
 everywhere("an open card shows its whole pictures and its table, as an address can ask for", async ({ page, address, width, theme }) => {
@@ -52,7 +52,7 @@ everywhere("an open card shows its whole pictures and its table, as an address c
   assert.equal(await rows.count(), Math.min(10, shipped.length - 1));
   await card.getByText("In brackets what is printed.").waitFor();
   assert.ok((await page.evaluate(() => document.documentElement.scrollWidth)) <= width);
-  await page.screenshot({ path: join(SHOTS, `papers-open-${width}-${theme}.png`) });
+  await shoot(page, "papers-open");
   await card.locator("summary").click();
   await until(async () => !page.url().includes("open="), "a closed card in the address");
   const two = page.locator('[data-artefact="castin2025-fig7"]');
@@ -89,7 +89,7 @@ test("cards of tables show numbers, not a picture of them", async ({ page, addre
   assert.equal(cut, 0, "tables that are cut off at the side");
 });
 
-test("Run makes a figure here", async ({ page, address }) => {
+once("Run makes a figure here", async ({ page, address }) => {
   await page.goto(`${address}/#papers`);
   const fig = page.locator('[data-artefact="castin2025-fig4"]');
   await fig.locator("summary").click();
@@ -98,7 +98,7 @@ test("Run makes a figure here", async ({ page, address }) => {
   await fig.getByText("As made on this machine.").waitFor();
 });
 
-test("results on this machine are shown, ten rows of a table with the whole to download", async ({ page, made }) => {
+once("results on this machine are shown, ten rows of a table with the whole to download", async ({ page, made }) => {
   await page.goto(`${await made()}/#papers`);
   const fig = page.locator('[data-artefact="castin2025-fig1"]');
   await fig.locator("summary").click();
@@ -108,5 +108,5 @@ test("results on this machine are shown, ten rows of a table with the whole to d
   await fig.getByText("The first 10 of 12 rows.").waitFor();
   const [file] = await Promise.all([page.waitForEvent("download"), fig.getByRole("link", { name: "Download limits.csv" }).click()]);
   assert.equal(readFileSync(await file.path(), "utf8").trim().split("\n").length, 13);
-  await page.screenshot({ path: join(SHOTS, "papers-made.png"), fullPage: false });
+  await shoot(page, "papers-made");
 });

@@ -2,8 +2,17 @@
 import assert from "node:assert/strict";
 
 export const tests = [];
-/** A test: its name tells its window too, as in "at 390 pixels, dark". */
-export const test = (name, run) => tests.push({ name, run });
+/** A test in one window: its name tells which, as in "at 390 pixels, dark"; 1280 pixels and light if it does not. */
+export const once = (name, run) => tests.push({ name, run });
+const ALL = [1280, 390].flatMap((width) => ["light", "dark"].map((theme) => [width, theme]));
+const TWO = [[1280, "light"], [390, "dark"]];
+
+/** A test in a large light window and on a dark phone; in all four with --everywhere. */
+export function test(name, run, windows = process.argv.includes("--everywhere") ? ALL : TWO) {
+  for (const [width, theme] of windows) once(`${name}, at ${width} pixels, ${theme}`, (told) => run({ ...told, width, theme }));
+}
+/** A test in four windows. */
+export const everywhere = (name, run) => test(name, run, ALL);
 
 export const k = async (page) => Number((await page.locator("[data-k]").getAttribute("data-k", { timeout: 60_000 })) ?? NaN);
 export const pixels = (page, label) => page.locator(`canvas[aria-label="${label}"]`).evaluate((canvas) => canvas.toDataURL());
@@ -12,11 +21,6 @@ export const move = (slider, value) =>
     input.value = v;
     input.dispatchEvent(new Event("input", { bubbles: true }));
   }, String(value));
-
-/** A test in windows of these widths, light and dark. */
-export function everywhere(name, run, widths = [1280, 390]) {
-  for (const width of widths) for (const theme of ["light", "dark"]) test(`${name}, at ${width} pixels, ${theme}`, (told) => run({ ...told, width, theme }));
-}
 
 /** Wait until a check holds. */
 export async function until(check, what, seconds = 60) {

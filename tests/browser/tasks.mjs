@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { answered, clusters, groups, LONGEST, longestTask, move, still, taskWords, test, until } from "./support.mjs";
+import { answered, clusters, groups, LONGEST, longestTask, move, once, still, taskWords, until } from "./support.mjs";
 
 const DEEDS = {
   "the cluster view opens": async (page, address) => {
@@ -45,7 +45,7 @@ const DEEDS = {
 
 for (const [name, deed] of Object.entries(DEEDS))
   for (const window of ["1280 pixels, light", "390 pixels, dark"])
-    test(`no long task: ${name}, at ${window}`, async ({ page, address }) => {
+    once(`no long task: ${name}, at ${window}`, async ({ page, address }) => {
       const longest = await longestTask(page, () => deed(page, address));
       console.log(`        ${taskWords(longest)}`);
       assert.ok(longest.processor < LONGEST, taskWords(longest));

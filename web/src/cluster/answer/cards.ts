@@ -28,7 +28,7 @@ export function cards(place: HTMLElement, fitted: Fitted, stable: Stability | nu
         "button",
         { type: "button", class: "card", "data-cluster": -1, "aria-pressed": String(focus === -1), onclick: () => choose(focus === -1 ? null : -1) },
         h("span", { class: "disc", style: `background:${colours.soft}` }, "–"),
-        h("span", { class: "card-size" }, `${fitted.n_outliers.toLocaleString("en")} ${fitted.n_outliers === 1 ? "row" : "rows"} of no cluster`),
+        h("span", { class: "card-size" }, `${fitted.n_outliers.toLocaleString("en")} ${fitted.n_outliers === 1 ? "row" : "rows"} far from the rest`),
       ),
   );
 }
@@ -80,6 +80,7 @@ export function heatMap(place: HTMLElement, fitted: Fitted, focus: number | null
       "p",
       { class: "note" },
       "Centres in the units of each column; blue is above the mean of all rows, orange below.",
+      fitted.n_outliers > 0 && " Rows far from the rest are not in that mean.",
       columns.length > MOST_COLUMNS ? ` The ${MOST_COLUMNS} columns that tell most, of ${columns.length}.` : "",
       fitted.clusters.length > MOST_CLUSTERS ? ` The ${MOST_CLUSTERS} largest clusters, of ${fitted.clusters.length}.` : "",
     ),

@@ -112,7 +112,7 @@ export function robustBox(xy: Float64Array, flat: boolean): { x0: number; x1: nu
     const at = (q: number) => v[Math.round(q * (v.length - 1))];
     const [low, high] = [at(0.02), at(0.98)];
     const reach = 2.5 * (high - low || v[v.length - 1] - v[0] || 1);
-    const [least, most] = [Math.max(v[0], low - reach), Math.min(v[v.length - 1], high + reach)];
+    const [least, most] = [v.find((one) => one >= low - reach)!, v.findLast((one) => one <= high + reach)!]; // of the rows that are near
     const margin = 0.06 * (most - least || 1);
     return [least - margin, most + margin];
   };
