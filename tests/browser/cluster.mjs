@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { shoot } from "./harness.mjs";
+import { shoot, SHOTS } from "./harness.mjs";
 import { answered, clusters, groups, k, move, opened, pixels, still, test, told, until, upload } from "./support.mjs";
 
 test("plays layer by layer, by button, step and space, in the same colours throughout", async ({ page, address }) => {
@@ -52,6 +52,24 @@ test("hover tells the row, its probability and its rival; a click isolates its c
   assert.equal(await page.locator('.card[aria-pressed="true"]').count(), 1);
   await page.locator('.card[aria-pressed="true"]').click();
   assert.equal(await page.locator('.card[aria-pressed="true"]').count(), 0);
+});
+
+test("cards, heat map and typical rows tell the clusters apart as the library does", async ({ page, address }) => {
+  await clusters(page, address);
+  await upload(page, "groups.csv", groups(150));
+  await opened(page, "groups.csv");
+  const { clusters: found, columns, centres, typical } = await told(page);
+  const traits = found.map((one) => one.traits.map((trait) => trait.replace(/ \(.*\)$/, "")).join(" · ") || "near the mean in every column");
+  assert.deepEqual(await page.locator(".card .card-traits").allTextContents(), traits);
+  const map = page.getByRole("region", { name: "Cluster by column" });
+  assert.deepEqual(await map.locator("thead th").allTextContents(), ["", ...columns, "a typical row"]);
+  const rows = await map.locator("tbody tr").evaluateAll((all) => all.map((row) => [...row.cells].map((cell) => cell.textContent)));
+  rows.forEach(([name, ...cells], i) => {
+    assert.equal(Number(name), i);
+    centres[i].forEach((centre, j) => assert.ok(Math.abs(Number(cells[j]) - centre) <= 0.01 * Math.max(1, Math.abs(centre)), `${cells[j]}, not ${centre}`));
+    assert.ok(cells.at(-1).startsWith(`row ${typical[i][0] + 1}: `), cells.at(-1));
+  });
+  assert.equal(rows.length, found.length);
 });
 
 test("any columns: search, all, none, beyond the twenty-fourth, and axes with whole names", async ({ page, address }) => {

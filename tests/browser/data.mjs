@@ -13,6 +13,24 @@ test("rows with gaps are counted, and columns left out have a reason", async ({ 
   await page.getByText("species (text)").waitFor();
 });
 
+test("what is odd about a table is said beneath the picture: repeated rows, codes, identifiers, clusters without a gap", async ({ page, address }) => {
+  await clusters(page, address);
+  const said = async () => (await page.locator(".notes p").allInnerTexts()).join(" ");
+  for (const [name, words] of [["duplicates.csv", /rows repeat another one/], ["ids.csv", /looks like a code[\s\S]*|Is it an identifier\?/], ["shuffled.csv", /Is it an identifier\?/]]) {
+    await upload(page, name, readFileSync(join(ROOT, "tests/files", name)));
+    await opened(page, name);
+    await until(async () => words.test(await said()), `${words} of ${name}`);
+    assert.doesNotMatch(await said(), /\?\./, "a question ends in its mark");
+  }
+  await page.getByRole("combobox", { name: "A shape" }).selectOption("uniform");
+  await page.getByText("Columns, axes and model").click();
+  await page.getByRole("spinbutton", { name: "Number of clusters" }).fill("6");
+  await page.keyboard.press("Enter");
+  await until(async () => (await k(page)) === 6, "six pieces");
+  assert.match(await said(), /meet without a gap: they may be pieces of one shape, not groups\./);
+  for (const words of (await told(page)).diagnosis) assert.ok((await said()).includes(words), words);
+});
+
 test("points drawn by hand flow at once, and travel in the address", async ({ page, address }) => {
   await clusters(page, address);
   await page.getByRole("button", { name: "Draw points" }).click();
