@@ -83,6 +83,7 @@ test("garbage is refused in plain words, and the page goes on", async ({ page, a
   ]) {
     await upload(page, name, content);
     await trouble.getByText(words).waitFor();
+    assert.match(await trouble.innerText(), /[^.]\.$/, "one stop at the end");
   }
   await shoot(page, "cluster-garbage");
   await upload(page, "good.csv", groups(60));

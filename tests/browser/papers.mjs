@@ -80,7 +80,7 @@ everywhere("claims are chosen by their verdict", async ({ page, address }) => {
   assert.equal(await aside(), 0);
 });
 
-test("cards of tables show numbers, not a picture of them", async ({ page, address }) => {
+once("cards of tables show numbers, not a picture of them", async ({ page, address }) => {
   await page.goto(`${address}/#papers`);
   const face = page.locator('[data-artefact="zimin2025-table2"] .face');
   await face.getByRole("columnheader", { name: "High SNR (printed)" }).waitFor();
