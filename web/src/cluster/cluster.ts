@@ -19,7 +19,7 @@ import { sceneOf, type Preview } from "./picture/scene";
 import { drawScene, type Scene } from "./picture/stage";
 import { axisNames, prepare, tokens, type Data } from "./rows/data";
 import { Source, type Example } from "./rows/source";
-import { state } from "./state";
+import { named, state } from "./state";
 import { tell } from "./tell";
 
 const CURVE_BYTES = 4 * 2 ** 20; // tables beyond this get no curve of the dial: it asks for thirty fits
@@ -165,8 +165,7 @@ class Cluster {
   }
 
   get question(): Question {
-    const { table, chosen } = this;
-    return { body: table!.body, columns: chosen.columns.map((j) => table!.columns[j].name), snr_db: this.db, n_clusters: chosen.n_clusters };
+    return { body: this.table!.body, columns: named(this.chosen, this.table!), snr_db: this.db, n_clusters: this.chosen.n_clusters };
   }
 
   // the flow and the answer --------------------------------------------------------------------------------------
