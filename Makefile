@@ -93,13 +93,13 @@ docs: setup  ## build the documentation into docs/_build/html, warnings being er
 
 papers: setup  ## make every table and figure of the four papers at the size the pages show, and the pages; goes on where it stopped
 	@MPLBACKEND=Agg $(BIN)/python docs/make_papers.py --make out/papers
-	@$(BIN)/python tools/thumbnails.py
+	@$(BIN)/python tools/shelf.py
 
 gallery: demo  ## make every table and figure at size tiny; a page keeps the larger run it shows
 	@for paper in zimin2025 clarkson2025 he2025 castin2025; do \
 	  MPLBACKEND=Agg $(BIN)/measureflow reproduce $$paper --size tiny --out out/gallery || exit 1; done
 	@MPLBACKEND=Agg $(BIN)/python docs/make_papers.py out/gallery
-	@$(BIN)/python tools/thumbnails.py
+	@$(BIN)/python tools/shelf.py
 
 wheel-test: setup build/wheel-venv/.ready  ## build wheel and sdist, install the wheel into a clean environment, and try what ships
 	@PYTHON=$(abspath $(BIN)/python) sh tests/wheel/run.sh
@@ -115,7 +115,7 @@ web: setup  ## build the explorer's page and export the models it runs (needs No
 	@npm --prefix web install --no-save --no-audit --no-fund --loglevel=error
 	@npm --prefix web run --silent build
 	@$(BIN)/python tools/export_models.py
-	@$(BIN)/python tools/thumbnails.py
+	@$(BIN)/python tools/shelf.py
 
 pictures: setup .venv/.tables-ready  ## draw the README's pictures: the comparison with peers, and the page (needs Node.js and Chromium)
 	@MPLBACKEND=Agg $(BIN)/python docs/make_comparison.py

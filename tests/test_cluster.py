@@ -185,7 +185,7 @@ def test_outliers_are_told_and_labelled():
     mixture = FlowMixture(assume="gaussian").fit(X)
     mixture.outliers_ = np.arange(120) < 3
     summary = Summary.of(table, mixture)
-    assert summary.certainty().endswith("3 rows belong to no cluster")
+    assert summary.certainty().endswith("3 rows lie far from the rest")
     assert summary.to_dict()["n_outliers"] == 3
     assert summary.labelled()["outlier"].sum() == 3
 
@@ -263,6 +263,22 @@ def test_the_page_is_whole_and_names_are_escaped():
     assert "http" not in html  # nothing is fetched
     assert len(draw(summary, "three columns").axes) == 4
     assert summary.traits(0)[0].startswith(("high", "low"))
+
+
+def test_rows_far_from_the_rest_do_not_hide_what_tells_the_others_apart():
+    rng = np.random.default_rng(0)
+    near = np.concatenate([rng.normal([c, 0.0], 0.2, (40, 2)) for c in (-2, 2)])
+    table = choose_columns(pd.DataFrame([*near, [5000.0, 0.0]], columns=["a", "b"]))
+    mixture = FlowMixture(2).fit(near)
+    labels, far = np.append(mixture.labels_, 0), np.arange(81) == 80
+    hidden, told, all_far = (
+        Summary(table, mixture, labels, np.ones(81), 1 - labels, outliers, [])
+        for outliers in (np.zeros_like(far), far, np.ones_like(far))
+    )
+    assert not any(hidden.traits(k) for k in range(2))
+    assert sorted(told.traits(k)[0].split(" (")[0] for k in range(2)) == ["high a", "low a"]
+    assert "1 row lies far from the rest" in told.certainty()
+    np.testing.assert_array_equal(all_far.differences, hidden.differences)
 
 
 def test_a_single_row_and_many_clusters_can_be_drawn():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import cast
 
 import torch
 from torch import Tensor
@@ -25,7 +26,7 @@ from measureflow.attention import (
     Softmax,
     SoftmaxExpansion,
 )
-from measureflow.flows import Dopri5, OnSphere, Tangent, Trajectory, Uniform, integrate, rk4
+from measureflow.flows import Dopri5, OnSphere, Outcome, Tangent, Trajectory, Uniform, integrate, rk4
 from measureflow.measures import Empirical, Gaussian
 from measureflow.measures.checks import positive, whole
 
@@ -159,6 +160,21 @@ def _start(d: int, n: int, spread: float, seed: int, gaussian: bool, masked: boo
     if masked:
         x = torch.cat([torch.linspace(0, 1, len(x), dtype=x.dtype)[:, None], x], -1)
     return Empirical(x)
+
+
+def ending(path: Trajectory) -> str:
+    """How a flow ended, in a sentence.
+
+    >>> ending(simulate("linear", gaussian=True, time=10.0))
+    'Blow-up in finite time, at t = 0.5.'
+    """
+    sentences = {
+        Outcome.FINISHED: "It did not diverge.",
+        Outcome.BLEW_UP: f"Blow-up in finite time, at t = {float(path.blow_up_time):.6g}.",
+        Outcome.LEFT_FOR_INFINITY: "It outgrew the limit: divergence in infinite time.",
+        Outcome.OUT_OF_STEPS: "The solver ran out of steps before the time asked for: what becomes of it is not known.",
+    }
+    return sentences[cast(Outcome, path.outcome)]
 
 
 def save(path: Trajectory, out: str | Path, *, animate: bool = True) -> list[Path]:

@@ -2,17 +2,17 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { ROOT, SHOTS } from "./harness.mjs";
-import { answered, clusters, groups, k, library, longestTask, move, opened, slowness, still, test, until, upload } from "./support.mjs";
+import { ROOT, shoot } from "./harness.mjs";
+import { answered, clusters, groups, k, library, LONGEST, longestTask, move, once, opened, slowness, still, taskWords, test, until, upload } from "./support.mjs";
 
-test("opens with an example, already clustered", async ({ page, address }) => {
+once("opens with an example, already clustered", async ({ page, address }) => {
   await clusters(page, address);
   const example = await (await fetch(`${address}/api/examples/penguins`)).text();
   assert.equal(await k(page), (await library(address, example)).n_clusters);
   assert.match(await page.locator(".drop").innerText(), /344 rows, 5 columns/);
 });
 
-test("loads a file and finds its three groups, numbered from 0", async ({ page, address }) => {
+once("loads a file and finds its three groups, numbered from 0", async ({ page, address }) => {
   await clusters(page, address);
   await upload(page, "groups.csv", groups(300));
   await opened(page, "groups.csv");
@@ -21,7 +21,7 @@ test("loads a file and finds its three groups, numbered from 0", async ({ page, 
   for (const size of await page.locator(".card-size").allInnerTexts()) assert.match(size, /^100 rows, 33 %$/);
 });
 
-test("a file of 300 rows dropped on the header is drawn in colour; how soon, and by how long a task, is printed", async ({ page, address }) => {
+once("a file of 300 rows dropped on the header is drawn in colour without a long task; how soon is printed", async ({ page, address }) => {
   await clusters(page, address);
   await still(page);
   const before = slowness();
@@ -32,8 +32,9 @@ test("a file of 300 rows dropped on the header is drawn in colour; how soon, and
     await still(page);
   });
   const slow = Math.max(before, slowness());
-  console.log(`        first colours after ${soon.toFixed(0)} ms on a machine ${slow.toFixed(1)} times as slow as when idle; longest task ${longest.toFixed(0)} ms of processor time`);
-  assert.ok(soon > 0 && longest > 0); // speed is printed, never asserted: the clock belongs to the machine
+  console.log(`        first colours after ${soon.toFixed(0)} ms on a machine ${slow.toFixed(1)} times as slow as when idle; ${taskWords(longest)}`);
+  assert.ok(soon > 0); // printed, never asserted: the clock belongs to the machine
+  assert.ok(longest.processor < LONGEST, taskWords(longest));
 });
 
 /** Drop a file on the header; milliseconds until its rows stand there in colour. */
@@ -58,7 +59,7 @@ async function dropAndWait(page, text) {
   }, text);
 }
 
-test("page and library agree on ten tables", async ({ page, address }) => {
+once("page and library agree on ten tables", async ({ page, address }) => {
   await clusters(page, address);
   const cases = [...Array.from({ length: 4 }, (_, i) => [`groups${i}.csv`, groups(90 + 30 * i, Array.from({ length: i + 1 }, (_, j) => [9 * j, (j % 2) * 7]))]), ...["latin1.csv", "gaps.csv", "ids.csv", "shuffled.csv", "lines.jsonl", "book.xlsx"].map((name) => [name, readFileSync(join(ROOT, "tests/files", name))])];
   for (const [name, content] of cases) {
@@ -117,10 +118,10 @@ test("peers are real, and their colours are like ours", async ({ page, address }
   await page.locator('[data-peer="HDBSCAN"]').waitFor({ timeout: 120_000 });
   assert.match(await page.locator('[data-peer="Gaussian mixture"]').innerText(), /K = 3 by BIC, (spheres|one shape|upright shapes|a shape each)/);
   await page.locator('[data-peer="k-means"]').scrollIntoViewIfNeeded();
-  await page.screenshot({ path: join(SHOTS, "cluster-peers.png") });
+  await shoot(page, "cluster-peers");
 });
 
-test("how it misleads: five dials, a square, one Gaussian", async ({ page, address }) => {
+once("how it misleads: five dials, a square, one Gaussian", async ({ page, address }) => {
   await clusters(page, address);
   const before = page.fits.length;
   await page.getByRole("button", { name: "Show", exact: true }).click();
@@ -131,5 +132,5 @@ test("how it misleads: five dials, a square, one Gaussian", async ({ page, addre
   assert.deepEqual(captions.slice(0, 5).map((words) => /at (\d+) dB/.exec(words)[1]), ["0", "5", "10", "15", "20"]);
   assert.equal(captions.length, 7);
   await page.locator(".small-ones").scrollIntoViewIfNeeded();
-  await page.screenshot({ path: join(SHOTS, "cluster-misleads.png") });
+  await shoot(page, "cluster-misleads");
 });

@@ -3,14 +3,38 @@ import assert from "node:assert/strict";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { ROOT, SHOTS } from "./harness.mjs";
-import { answered, clusters, groups, k, move, opened, test, told, until, upload } from "./support.mjs";
+import { ROOT, shoot } from "./harness.mjs";
+import { answered, clusters, groups, k, move, once, opened, test, told, until, upload } from "./support.mjs";
 
 test("rows with gaps are counted, and columns left out have a reason", async ({ page, address }) => {
   await clusters(page, address, "?data=penguins");
   await page.locator(".notes").getByText("344 rows, 2 of them with gaps left out.").waitFor();
   await page.getByText("Columns, axes and model").click();
   await page.getByText("species (text)").waitFor();
+});
+
+test("what is odd about a table is said beneath the picture: repeated rows, codes, identifiers, clusters without a gap", async ({ page, address }) => {
+  await clusters(page, address);
+  const said = async () => (await page.locator(".notes p").allInnerTexts()).join(" ");
+  const numbered = `number,width\n${Array.from({ length: 60 }, (_, i) => `${(i * 7919) % 100003},${i % 2 ? 9 : 0}.${i}`).join("\n")}\n`;
+  const file = (name) => readFileSync(join(ROOT, "tests/files", name));
+  for (const [name, content, words] of [
+    ["duplicates.csv", file("duplicates.csv"), /rows repeat another one/],
+    ["ids.csv", file("ids.csv"), /Column 'zip' looks like a code, not a quantity, and is left out/],
+    ["numbered.csv", numbered, /Column 'number' has another whole number in every row\. Is it an identifier\?/],
+  ]) {
+    await upload(page, name, content);
+    await opened(page, name);
+    await until(async () => words.test(await said()), `${words} of ${name}`);
+    assert.doesNotMatch(await said(), /\?\./, "a question ends in its mark");
+  }
+  await page.getByRole("combobox", { name: "A shape" }).selectOption("uniform");
+  await page.getByText("Columns, axes and model").click();
+  await page.getByRole("spinbutton", { name: "Number of clusters" }).fill("6");
+  await page.keyboard.press("Enter");
+  await until(async () => (await k(page)) === 6, "six pieces");
+  assert.match(await said(), /meet without a gap: they may be pieces of one shape, not groups\./);
+  for (const words of (await told(page)).diagnosis) assert.ok((await said()).includes(words), words);
 });
 
 test("points drawn by hand flow at once, and travel in the address", async ({ page, address }) => {
@@ -35,7 +59,7 @@ test("points drawn by hand flow at once, and travel in the address", async ({ pa
   await page.goto(url);
   await answered(page);
   assert.equal(await rows(), count);
-  await page.screenshot({ path: join(SHOTS, "cluster-drawn.png") });
+  await shoot(page, "cluster-drawn");
 });
 
 test("shapes with a known answer, and their noise", async ({ page, address }) => {
@@ -65,8 +89,9 @@ test("garbage is refused in plain words, and the page goes on", async ({ page, a
   ]) {
     await upload(page, name, content);
     await trouble.getByText(words).waitFor();
+    assert.match(await trouble.innerText(), /[^.]\.$/, "one stop at the end");
   }
-  await page.screenshot({ path: join(SHOTS, "cluster-garbage.png") });
+  await shoot(page, "cluster-garbage");
   await upload(page, "good.csv", groups(60));
   await opened(page, "good.csv");
   assert.equal(await trouble.count(), 0);
@@ -81,7 +106,7 @@ test("two rows and one row are tables too", async ({ page, address }) => {
   }
 });
 
-test("every file of tests/files is read on the page as the library reads it", async ({ page, address }) => {
+once("every file of tests/files is read on the page as the library reads it", async ({ page, address }) => {
   await clusters(page, address);
   await page.getByText("Columns, axes and model").click();
   page.ignore(/422/);
@@ -126,7 +151,7 @@ test("a point drawn by hand can be taken hold of and moved", async ({ page, addr
   assert.equal(points(moved).filter((one, i) => one !== points(before)[i]).length, 1, "one of them elsewhere");
 });
 
-test("takes ten megabytes", async ({ page, address }) => {
+once("takes ten megabytes", async ({ page, address }) => {
   await clusters(page, address);
   const file = join(mkdtempSync(join(tmpdir(), "measureflow-")), "large.csv");
   const text = groups(750_000);

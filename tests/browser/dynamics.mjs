@@ -1,7 +1,6 @@
 // Attention as a velocity field.
 import assert from "node:assert/strict";
-import { join } from "node:path";
-import { SHOTS } from "./harness.mjs";
+import { shoot } from "./harness.mjs";
 import { drawn, move, pixels, test, until } from "./support.mjs";
 
 const clock = async (page) => Number(await page.getByRole("slider", { name: "Time" }).inputValue());
@@ -50,7 +49,7 @@ test("presets, arrows, a scrubber, two attentions side by side, and all of it in
   await move(page.getByRole("slider", { name: "Time" }), 0.4);
   await page.waitForTimeout(100);
   assert.notEqual(await page.locator(".worlds canvas").first().evaluate((canvas) => canvas.toDataURL()), end);
-  await page.screenshot({ path: join(SHOTS, "dynamics-two.png") });
+  await shoot(page, "dynamics-two");
   const url = page.url();
   assert.match(url, /scores=sharp/);
   await page.goto("about:blank");
@@ -78,7 +77,7 @@ test("a token under the pointer shows whom it looks at", async ({ page, address 
       lines = await seen();
     }
   assert.notEqual(lines, before, "no lines from any token");
-  await page.screenshot({ path: join(SHOTS, "dynamics-hover.png") });
+  await shoot(page, "dynamics-hover");
   await page.mouse.move(2, 2);
   assert.equal(await seen(), before);
 });
@@ -97,4 +96,17 @@ test("the server flows the cloud that was chosen, and can be told to stop", asyn
   await page.getByRole("button", { name: "Run it" }).click();
   await page.getByRole("button", { name: "Cancel" }).click();
   await page.locator('[data-job="cancelled"]').waitFor();
+});
+
+test("a larger run says how it ended, in the server's words", async ({ page, address }) => {
+  await page.goto(`${address}/#dynamics`);
+  await page.locator('[data-preset="blowup"]').click();
+  const said = page.locator('[data-job="done"]');
+  await page.getByRole("button", { name: "Run it" }).click();
+  await said.waitFor({ timeout: 120_000 });
+  assert.match(await said.innerText(), /^Blow-up in finite time, at t = 0\.\d+\. Shown above: \d+ states/);
+  const result = { times: [0, 1], points: [[[0, 0], [1, 1], [0, 1], [1, 0]], [[0, 0], [2, 2], [0, 2], [2, 0]]], ending: "It outgrew the limit: divergence in infinite time." };
+  await page.route("**/api/simulate/*", (route) => route.fulfill({ json: { id: "0", state: "done", progress: 1, result } }));
+  await page.getByRole("button", { name: "Run it" }).click();
+  await until(async () => (await said.innerText()) === `${result.ending} Shown above: 2 states, up to t = 1.00.`, "how it ended");
 });

@@ -77,3 +77,9 @@ export async function open(context, addresses) {
   };
   return { page, faults, close };
 }
+
+/** Keep a picture of the window, under a name that tells its size and theme. */
+export async function shoot(page, name, options = {}) {
+  const dark = await page.evaluate(() => matchMedia("(prefers-color-scheme: dark)").matches);
+  await page.screenshot({ path: join(SHOTS, `${name}-${page.viewportSize().width}-${dark ? "dark" : "light"}.png`), ...options });
+}

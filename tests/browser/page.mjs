@@ -4,12 +4,12 @@ import { execFileSync } from "node:child_process";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { ROOT, SHOTS } from "./harness.mjs";
+import { ROOT, shoot } from "./harness.mjs";
 import { checkFields } from "./fields.mjs";
 import { checkReader } from "./reader.mjs";
-import { answered, clusters, still, test } from "./support.mjs";
+import { answered, clusters, once, still, test } from "./support.mjs";
 
-test("the committed page is what the source builds", async () => {
+once("the committed page is what the source builds", async () => {
   const folder = mkdtempSync(join(tmpdir(), "measureflow-build-"));
   const vite = join(ROOT, "web", "node_modules", "vite", "bin", "vite.js");
   execFileSync(process.execPath, [vite, "build", "--outDir", folder, "--logLevel", "silent"], { cwd: join(ROOT, "web") });
@@ -22,9 +22,9 @@ test("the committed page is what the source builds", async () => {
   rmSync(folder, { recursive: true });
 });
 
-test("the page reads tables as the library does", checkReader);
+once("the page reads tables as the library does", checkReader);
 
-test("the page computes attention as the library does", checkFields);
+once("the page computes attention as the library does", checkFields);
 
 test("the keyboard reaches everything", async ({ page, address }) => {
   await clusters(page, address);
@@ -34,7 +34,8 @@ test("the keyboard reaches everything", async ({ page, address }) => {
     await page.keyboard.press("Tab");
     reached.push(await page.evaluate(() => document.activeElement?.getAttribute("aria-label") || document.activeElement?.textContent?.trim()));
   }
-  for (const name of ["Cluster", "Papers", "Dark colours", "Choose a file", "Signal to noise", "Play", "Layer", "Save labels", "Compare"])
+  const theme = await page.locator("#theme").getAttribute("aria-label");
+  for (const name of ["Cluster", "Papers", theme, "Choose a file", "Signal to noise", "Play", "Layer", "Save labels", "Compare"])
     assert.ok(reached.includes(name), `Tab does not reach ${name}: ${reached.join(", ")}`);
   const dial = page.getByRole("slider", { name: "Signal to noise" });
   await dial.focus();
@@ -46,17 +47,19 @@ test("the keyboard reaches everything", async ({ page, address }) => {
 test("the theme is the system's until it is chosen", async ({ page, address }) => {
   await clusters(page, address);
   const paper = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
-  const light = await paper();
-  await page.getByRole("button", { name: "Dark colours" }).click();
-  assert.notEqual(await paper(), light);
+  const light = await page.evaluate(() => matchMedia("(prefers-color-scheme: light)").matches);
+  const [other, own] = light ? ["Dark", "Light"] : ["Light", "Dark"];
+  const before = await paper();
+  await page.getByRole("button", { name: `${other} colours` }).click();
+  assert.notEqual(await paper(), before);
   await page.reload();
-  await page.getByRole("button", { name: "Light colours" }).click();
-  assert.equal(await paper(), light);
+  await page.getByRole("button", { name: `${own} colours` }).click();
+  assert.equal(await paper(), before);
 });
 
 for (const width of [1280, 390])
   for (const dark of [false, true])
-    test(`every view fits ${width} pixels, ${dark ? "dark" : "light"}`, async ({ page, address }) => {
+    once(`every view fits ${width} pixels, ${dark ? "dark" : "light"}`, async ({ page, address }) => {
       for (const view of ["cluster", "dynamics", "circuits", "papers"]) {
         await page.goto(`${address}/#${view}`);
         await page.locator(".panel canvas, details").first().waitFor();
@@ -64,6 +67,6 @@ for (const width of [1280, 390])
         await page.waitForTimeout(view === "dynamics" ? 2500 : 900);
         const wide = await page.evaluate(() => document.documentElement.scrollWidth);
         assert.ok(wide <= width, `${view} is ${wide} pixels wide`);
-        await page.screenshot({ path: join(SHOTS, `${view}-${width}-${dark ? "dark" : "light"}.png`), fullPage: true });
+        await shoot(page, view, { fullPage: true });
       }
     });

@@ -1,7 +1,7 @@
 // What a finger does on a phone, view by view.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
-import { clusters, groups, k, library, move, opened, still, test, until, upload } from "./support.mjs";
+import { clusters, groups, k, library, move, once, opened, still, until, upload } from "./support.mjs";
 
 /** Nothing sticks out to the side, whatever was opened. */
 async function fits(page) {
@@ -16,7 +16,7 @@ async function above(page, first, second) {
 }
 
 for (const theme of ["light", "dark"]) {
-  test(`a phone clusters a file, at 390 pixels, ${theme}`, async ({ page, address }) => {
+  once(`a phone clusters a file, at 390 pixels, ${theme}`, async ({ page, address }) => {
     await clusters(page, address);
     await upload(page, "groups.csv", groups(150));
     await opened(page, "groups.csv");
@@ -38,7 +38,7 @@ for (const theme of ["light", "dark"]) {
     await fits(page);
   });
 
-  test(`a phone plays attention, steps through a circuit and reads a paper, at 390 pixels, ${theme}`, async ({ page, address }) => {
+  once(`a phone plays attention, steps through a circuit and reads a paper, at 390 pixels, ${theme}`, async ({ page, address }) => {
     await page.goto(`${address}/#dynamics`);
     await page.locator('[data-preset="collapse"]').click();
     await above(page, page.locator(".stage"), page.getByRole("combobox", { name: "Attention" }));

@@ -5,8 +5,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { pythonPath, ROOT, SHOTS } from "./harness.mjs";
-import { test } from "./support.mjs";
+import { pythonPath, ROOT, shoot } from "./harness.mjs";
+import { once } from "./support.mjs";
 
 /** Wine, with thirteen columns of long names, and what the command writes about it. */
 function report() {
@@ -17,10 +17,10 @@ function report() {
   return folder;
 }
 
-test("the report of a table with many columns fits a screen and a phone, light and dark", async ({ page }) => {
+once("the report of a table with many columns fits a screen and a phone, light and dark", async ({ page }) => {
   const folder = report();
   try {
-    for (const [width, colorScheme] of [[1280, "light"], [390, "dark"]]) {
+    for (const [width, colorScheme] of [1280, 390].flatMap((wide) => ["light", "dark"].map((theme) => [wide, theme]))) {
       await page.setViewportSize({ width, height: 900 });
       await page.emulateMedia({ colorScheme });
       await page.goto(pathToFileURL(join(folder, "report.html")).href);
@@ -31,7 +31,7 @@ test("the report of a table with many columns fits a screen and a phone, light a
       await page.getByRole("columnheader", { name: "comes back" }).waitFor();
       await page.locator(".foot").getByText("A cluster comes back if a fit to 80% of the rows").waitFor();
       assert.ok((await page.locator(".heat tr").count()) > 2);
-      await page.screenshot({ path: join(SHOTS, `report-${width}.png`), fullPage: true });
+      await shoot(page, "report", { fullPage: true });
     }
   } finally {
     rmSync(folder, { recursive: true });

@@ -1,4 +1,5 @@
-// The page in a real browser: node tests/browser/run.mjs [pattern of the tests' names]. Screenshots go to out/screenshots.
+// The page in a real browser: node tests/browser/run.mjs [--everywhere] [pattern of the tests' names]. README.md says which test
+// shows what, and in which windows. Screenshots go to out/screenshots.
 import assert from "node:assert/strict";
 import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -14,6 +15,7 @@ import "./circuits.mjs";
 import "./papers.mjs";
 import "./phone.mjs";
 import "./report.mjs";
+import "./tasks.mjs";
 
 /** A folder of results as `measureflow reproduce` leaves them. */
 function results() {
@@ -26,7 +28,7 @@ function results() {
   return folder;
 }
 
-const wanted = new RegExp(process.argv[2] ?? "");
+const wanted = new RegExp(process.argv.slice(2).find((word) => !word.startsWith("--")) ?? "");
 const folder = results();
 const empty = mkdtempSync(join(tmpdir(), "measureflow-empty-"));
 const plain = await serve("--results", empty);

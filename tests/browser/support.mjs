@@ -2,8 +2,17 @@
 import assert from "node:assert/strict";
 
 export const tests = [];
-/** A test: its name tells its window too, as in "at 390 pixels, dark". */
-export const test = (name, run) => tests.push({ name, run });
+/** A test in one window: its name tells which, as in "at 390 pixels, dark"; 1280 pixels and light if it does not. */
+export const once = (name, run) => tests.push({ name, run });
+const ALL = [1280, 390].flatMap((width) => ["light", "dark"].map((theme) => [width, theme]));
+const TWO = [[1280, "light"], [390, "dark"]];
+
+/** A test in a large light window and on a dark phone; in all four with --everywhere. */
+export function test(name, run, windows = process.argv.includes("--everywhere") ? ALL : TWO) {
+  for (const [width, theme] of windows) once(`${name}, at ${width} pixels, ${theme}`, (told) => run({ ...told, width, theme }));
+}
+/** A test in four windows. */
+export const everywhere = (name, run) => test(name, run, ALL);
 
 export const k = async (page) => Number((await page.locator("[data-k]").getAttribute("data-k", { timeout: 60_000 })) ?? NaN);
 export const pixels = (page, label) => page.locator(`canvas[aria-label="${label}"]`).evaluate((canvas) => canvas.toDataURL());
@@ -62,16 +71,38 @@ export function groups(n, centres = [[0, 0], [10, 0], [0, 10]]) {
 export const upload = (page, name, content) =>
   page.setInputFiles('input[type="file"]', { name, mimeType: "text/csv", buffer: Buffer.from(content) });
 
-/** The task that took most processor time on the page's own thread while `work` ran, in milliseconds: other programs on the machine hardly change it. */
+/**
+ * The longest task on the page's own thread while `work` ran, in milliseconds: by processor time, which other programs on
+ * the machine hardly change, by the clock, and by the browser's own observer of long tasks.
+ */
 export async function longestTask(page, work) {
   const browser = page.context().browser();
+  await page.addInitScript(watchTasks);
+  await page.evaluate(watchTasks);
   await browser.startTracing(page, { categories: ["toplevel", "disabled-by-default-devtools.timeline"] });
   await work();
   const { traceEvents } = JSON.parse((await browser.stopTracing()).toString());
-  const pages = new Set(traceEvents.filter((e) => e.name === "thread_name" && e.args.name === "CrRendererMain").map((e) => `${e.pid} ${e.tid}`));
-  const tasks = traceEvents.filter((e) => e.tdur !== undefined && pages.has(`${e.pid} ${e.tid}`));
-  return Math.max(0, ...tasks.map((e) => e.tdur / 1000));
+  const frames = traceEvents.flatMap(({ name, args }) => (name === "TracingStartedInBrowser" ? args.data.frames : name === "FrameCommittedInBrowser" ? [args.data] : []));
+  const ours = new Set(frames.filter(({ url }) => url.startsWith("http")).map(({ processId }) => processId)); // the browser has pages of its own
+  const main = new Set(traceEvents.filter((e) => e.name === "thread_name" && e.args.name === "CrRendererMain").map((e) => `${e.pid} ${e.tid}`));
+  const tasks = traceEvents.filter((e) => e.tdur !== undefined && ours.has(e.pid) && main.has(`${e.pid} ${e.tid}`) && e.name.endsWith("RunTask"));
+  assert.ok(tasks.length > 0, "no task was traced");
+  const most = (time) => Math.max(...tasks.map((e) => e[time] / 1000));
+  return { processor: most("tdur"), clock: most("dur"), observed: await page.evaluate(() => window.longestTask) };
 }
+
+function watchTasks() {
+  window.longestTask = 0; // the observer tells of tasks of 50 ms and more
+  new PerformanceObserver((list) => {
+    for (const { duration } of list.getEntries()) window.longestTask = Math.max(window.longestTask, duration);
+  }).observe({ type: "longtask" });
+}
+
+/** Milliseconds of processor time beyond which a task would be felt. */
+export const LONGEST = 100;
+
+export const taskWords = ({ processor, clock, observed }) =>
+  `longest task ${processor.toFixed(0)} ms of processor time, ${clock.toFixed(0)} ms by the clock, ${observed ? `${observed.toFixed(0)} ms` : "none of 50 ms"} by the browser's observer`;
 
 /** How many times longer than on an idle machine work takes now: time that passes over time on a processor. */
 export function slowness() {

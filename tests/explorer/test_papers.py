@@ -1,11 +1,14 @@
 """The shelf of papers: what was printed beside what was found, and made here on demand."""
 
+import importlib.util
+import io
 import json
 import sys
 import warnings
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 from measureflow.explorer import papers
 from measureflow.explorer.server import create_app
@@ -77,10 +80,55 @@ def test_an_artefact_is_made_on_demand(tmp_path, monkeypatch):
         assert (refused.status_code, refused.json()["detail"]) == (422, "Cannot reproduce: no luck")
 
 
-def test_the_shelf_ships_a_thumbnail_and_a_finding_for_every_artefact_of_the_pages():
+def test_the_shelf_ships_a_picture_and_a_finding_for_every_artefact_of_the_pages():
     shelf = papers.shelf(Path("nowhere"), {paper: artefacts(paper) for paper in PAPERS}, shown())
     for paper in shelf:
         for one in paper["artefacts"]:
             on_page = one["name"] in shown()[paper["paper"]]
             assert bool(one["found"]) == on_page, one["name"]
-            assert (papers.SHIPPED / one["thumbnail"]).is_file() == on_page, one["name"]
+            assert bool(one["pictures"]) == on_page, one["name"]
+            assert bool(one["face"]) == (on_page and one["name"].startswith("table")), one["name"]
+
+
+def test_what_ships_is_served_whole_until_a_run_of_ones_own_takes_its_place(client, tmp_path):
+    (table1,) = client.get("/api/papers").json()[0]["artefacts"]
+    (picture,), (file,) = table1["pictures"], table1["tables"]
+    image = Image.open(io.BytesIO(client.get(f"/api/papers/{picture}").content))
+    assert image.width == 1000  # as in docs/papers
+    table = client.get(f"/api/papers/{file}").json()
+    assert table["columns"][0] == table1["face"][0][0]
+    assert table["rows"][0][0] == table1["face"][1][0] == "K-means"
+    folder = tmp_path / "zimin2025" / "table1"
+    folder.mkdir(parents=True)
+    assert client.get("/api/papers").json()[0]["artefacts"] == [table1]  # a run that left nothing
+    (folder / "findings.md").write_text("Zimin 2025, Table 1: again\n\nFound: the same.\n")
+    (again,) = client.get("/api/papers").json()[0]["artefacts"]
+    assert (again["pictures"], again["tables"], again["face"]) == ([], [], None)
+    assert client.get(f"/api/papers/{picture}").status_code == 404
+
+
+@pytest.mark.parametrize("path", ["..%2f..%2fcells.csv", "../../cells.csv", "zimin2025/..%2f../cells.csv"])
+def test_names_that_lead_out_of_the_folder_find_nothing(client, tmp_path, path):
+    (tmp_path / "cells.csv").write_text("a\n1\n")
+    assert client.get(f"/api/papers/{path}").status_code == 404
+    for paper, name, file in [
+        ("zimin2025", "..", "cells.csv"),
+        ("..", "zimin2025", "cells.csv"),
+        ("zimin2025", "table1", "../../../cells.csv"),
+    ]:
+        assert papers.find(tmp_path, paper, name, file, ".csv") is None
+
+
+def test_the_shelf_is_what_the_pages_of_the_papers_show(tmp_path, monkeypatch):
+    spec = importlib.util.spec_from_file_location("shelf", Path(__file__).parents[2] / "tools" / "shelf.py")
+    tool = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(tool)
+    monkeypatch.setattr(tool, "SHELF", tmp_path / "papers")
+    tool.write()
+    files = {path.relative_to(tool.SHELF): path.read_bytes() for path in tool.SHELF.rglob("*.*") if path.is_file()}
+    shipped = {
+        path.relative_to(papers.SHIPPED): path.read_bytes() for path in papers.SHIPPED.rglob("*.*") if path.is_file()
+    }
+    assert files.keys() == shipped.keys()
+    stale = [str(name) for name in files if files[name] != shipped[name]]
+    assert not stale, "run `python tools/shelf.py` and commit what it writes"

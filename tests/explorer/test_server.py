@@ -219,6 +219,15 @@ def test_a_gaussian_that_blows_up_has_a_time(client):
     result = finished(client, client.post("/api/simulate", json=asked).json())["result"]
     assert result["divergence"] == "finite time"
     assert result["blow_up_time"] == pytest.approx(0.5, abs=1e-4)  # S' = 2 S^2 from S = I
+    assert result["ending"].startswith("Blow-up in finite time, at t = 0.5")
+
+
+def test_a_cloud_that_takes_forever_to_leave_is_said_to_have_left(client):
+    asked = {"attention": "l2", "n": 40, "time": 60.0, "layers": 4}  # V = I: the cloud grows like exp(t)
+    result = finished(client, client.post("/api/simulate", json=asked).json())["result"]
+    assert result["divergence"] == "infinite time"
+    assert result["ending"] == "It outgrew the limit: divergence in infinite time."
+    assert result["blow_up_time"] is None
 
 
 @pytest.mark.parametrize(

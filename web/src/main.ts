@@ -3,7 +3,7 @@ import "./style.css";
 import { readAddress } from "./address";
 import { h, replace } from "./dom";
 import { dropped } from "./dropped";
-import { themeButton } from "./theme";
+import { themeButton } from "./draw/theme";
 
 /** A view fills its place on the page and returns what to do when it is left. */
 export type View = (place: HTMLElement) => Promise<() => void> | (() => void);
@@ -11,8 +11,8 @@ export type View = (place: HTMLElement) => Promise<() => void> | (() => void);
 const views: Record<string, () => Promise<{ default: View }>> = {
   cluster: () => import("./cluster/cluster"),
   dynamics: () => import("./dynamics/dynamics"),
-  circuits: () => import("./circuits"),
-  papers: () => import("./papers"),
+  circuits: () => import("./circuits/circuits"),
+  papers: () => import("./papers/papers"),
 };
 
 const main = document.querySelector<HTMLElement>("#main")!;

@@ -18,7 +18,8 @@ export function normal(random: () => number): () => number {
 
 /** `count` of the numbers 0..n-1 in ascending order, without repetition. */
 export function sample(n: number, count: number, seed: number): Uint32Array {
-  const all = Uint32Array.from({ length: n }, (_, i) => i);
+  const all = new Uint32Array(n);
+  for (let i = 0; i < n; i++) all[i] = i;
   if (count >= n) return all;
   const random = uniform(seed);
   for (let i = 0; i < count; i++) {

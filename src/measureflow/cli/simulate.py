@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import Annotated, cast
+from typing import Annotated
 
 import typer
 
@@ -52,7 +52,6 @@ def simulate(
     from rich.progress import Progress
 
     from measureflow import simulate as simulation
-    from measureflow.flows import Outcome
 
     options = {"d": d, "n": n, "time": time, "n_layers": layers, "epsilon": epsilon, "heads": heads, "masked": masked}
     options |= {"relative": relative, "sphere": sphere, "gaussian": gaussian, "fast": fast, "seed": seed}
@@ -70,13 +69,7 @@ def simulate(
         fate = {"divergence": str(path.divergence), "blow_up_time": _finite(path.blow_up_time)}
         typer.echo(json.dumps(fate | {"files": [str(file) for file in files]}, indent=2))
         return
-    ending = {
-        Outcome.FINISHED: "It did not diverge.",
-        Outcome.BLEW_UP: f"Blow-up in finite time, at t = {float(path.blow_up_time):.6g}.",
-        Outcome.LEFT_FOR_INFINITY: "It outgrew the limit: divergence in infinite time.",
-        Outcome.OUT_OF_STEPS: "The solver ran out of steps before the time asked for: what becomes of it is not known.",
-    }
-    typer.echo(ending[cast(Outcome, path.outcome)])
+    typer.echo(simulation.ending(path))
     typer.echo("\n".join(str(file) for file in files))
 
 

@@ -88,7 +88,7 @@ class Job:
 def simulated(asked: Simulation, tell: Callable[[float], None]) -> dict[str, Any]:
     """The flow as numbers for the page: positions or covariances, times, entropy, blow-up."""
     from measureflow.flows import Outcome, entropy
-    from measureflow.simulate import simulate
+    from measureflow.simulate import ending, simulate
 
     options = asked.model_dump(exclude={"attention", "layers"})
     path = simulate(asked.attention, n_layers=asked.layers, progress=tell, **options)
@@ -97,6 +97,7 @@ def simulated(asked: Simulation, tell: Callable[[float], None]) -> dict[str, Any
     result = {
         "times": [float(t) for t in path.times],
         "divergence": path.divergence,
+        "ending": ending(path),
         "blow_up_time": float(path.blow_up_time) if path.outcome is Outcome.BLEW_UP else None,
     }
     if asked.gaussian:

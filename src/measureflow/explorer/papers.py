@@ -22,7 +22,7 @@ TITLES = {
 ROWS = 10  # of a table shown on the page
 COMMAND = (sys.executable, "-m", "measureflow.cli", "reproduce")
 LONGEST = 900  # seconds that making one artefact may take
-SHIPPED = Path(__file__).parent / "static" / "papers"  # thumbnails of what `make gallery` made, and what it found
+SHIPPED = Path(__file__).parent / "static" / "papers"  # what docs/papers shows, in folders as those of results
 
 
 Records = Mapping[str, Mapping[str, Mapping[str, Any]]]  # by paper and name: what a run that ships recorded
@@ -46,20 +46,31 @@ def _artefact(results: Path, paper: str, name: str, records: Records) -> dict[st
     file, shipped = folder / "findings.md", _shipped().get(f"{paper}-{name}", {})
     title, _, text = file.read_text(encoding="utf-8").partition("\n") if file.is_file() else ("", "", "")
     said, _, found = (text.strip() or shipped.get("findings", "")).partition("Found")
+    made = file.is_file()
     return {
         "name": name,
         "title": title.partition(": ")[2] or shipped.get("title", ""),
         "said": said.strip() if found else "",
         "found": found.lstrip(":, ").strip() if found else said.strip(),
         "verdicts": _verdicts(folder, records.get(paper, {}).get(name, {})),
-        "made": file.is_file(),
-        "thumbnail": shipped.get("thumbnail", ""),
-        "size": "" if file.is_file() else shipped.get("size", ""),
-        "pictures": sorted(f"{paper}/{name}/{file.name}" for file in folder.glob("*.png")),
-        "tables": sorted(f"{paper}/{name}/{file.name}" for file in folder.glob("*.csv")),
+        "made": made,
+        "face": None if made else shipped.get("face"),
+        "size": "" if made else shipped.get("size", ""),
+        "pictures": _names(results, paper, name, ".png"),
+        "tables": _names(results, paper, name, ".csv"),
         "printed": _printed(paper, name),
         "command": f"measureflow reproduce {paper} {name} --size tiny",
     }
+
+
+def _home(results: Path, paper: str, name: str) -> Path:
+    """The folder that shows an artefact: the one made here, else the one that ships."""
+    own = results / paper / name
+    return own if (own / "findings.md").is_file() else SHIPPED / paper / name
+
+
+def _names(results: Path, paper: str, name: str, ending: str) -> list[str]:
+    return sorted(f"{paper}/{name}/{file.name}" for file in _home(results, paper, name).glob(f"*{ending}"))
 
 
 def _verdicts(folder: Path, shipped: Mapping[str, Any]) -> list[dict[str, str]]:
@@ -70,7 +81,7 @@ def _verdicts(folder: Path, shipped: Mapping[str, Any]) -> list[dict[str, str]]:
 
 
 @lru_cache(maxsize=1)
-def _shipped() -> dict[str, dict[str, str]]:
+def _shipped() -> dict[str, dict[str, Any]]:
     """What the package says of each artefact, by paper and name."""
     file = SHIPPED / "shelf.json"
     return json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
@@ -99,9 +110,12 @@ def _printed(paper: str, name: str) -> list[dict[str, Any]]:
 
 
 def find(results: Path, paper: str, name: str, file: str, ending: str) -> Path | None:
-    """A file of an artefact, or None: names that lead out of the folder of results find nothing."""
-    path = (results / paper / name / file).resolve()
-    inside = path.is_relative_to(results.resolve()) and paper in TITLES
+    """A file of an artefact, or None: names that lead out of its folder find nothing."""
+    if paper not in TITLES:
+        return None
+    home = _home(results, paper, name).resolve()
+    path = (home / file).resolve()
+    inside = any(home.parent == (root / paper).resolve() for root in (results, SHIPPED)) and path.parent == home
     return path if inside and path.suffix == ending and path.is_file() else None
 
 

@@ -56,6 +56,7 @@ def page(summary: Summary, title: str) -> str:
         skipped=f" Skipped: {skipped}." if skipped else "",
         notes=notes and f" {notes}",
         noise=_noise(summary),
+        far=" Rows far from the rest are not counted in them." if summary.outliers.any() else "",
         again=_again(summary),
     )
 
@@ -175,7 +176,10 @@ PAGE = """<!doctype html>
   .dot {{ display: inline-block; min-width: 1.6em; line-height: 1.6em; border-radius: .8em; color: #fff;
          text-align: center; font-weight: 700; font-size: .85rem; padding: 0 .3em; }}
   @media (max-width: 560px) {{ body {{ margin: 1.2rem auto; padding: 0 1rem; }} h1 {{ font-size: 1.4rem; }}
-    th, td {{ padding-right: .5rem; font-size: .92rem; }} }}
+    th, td {{ padding-right: .5rem; font-size: .92rem; }}
+    .words tr {{ display: grid; grid-template-columns: repeat(4, auto) 1fr; }}
+    .words :is(th, td):not(:last-child) {{ border-bottom: 0; padding: .45rem 1.1rem 0 0; }}
+    .words :is(th, td):last-child {{ grid-column: 1 / -1; }} }}
   @media print {{ body {{ margin: 0; }} }}
 </style>
 <p class="file">{title}</p>
@@ -194,7 +198,7 @@ PAGE = """<!doctype html>
 <div class="scroll">{heat}</div>
 <p class="foot">Columns used: {columns}.{skipped}{notes} {noise}
 Numbers in brackets are the centre of the cluster and how far it lies from the mean of all rows, in standard deviations
-of all rows (sd); the colour of a cell shows the same distance.{again} labels.csv has every row with its cluster,
+of all rows (sd); the colour of a cell shows the same distance.{far}{again} labels.csv has every row with its cluster,
 centres.csv every centre.</p>
 </html>
 """

@@ -193,7 +193,8 @@ def _limit(axes: Axes, x: np.ndarray) -> None:
     """Axes that a few far rows do not flatten; those are told of at the edge."""
     low, high = np.quantile(x, [0.02, 0.98], axis=0)
     reach = 2.5 * np.where(high > low, high - low, 1.0)
-    least, most = np.maximum(x.min(0), low - reach), np.minimum(x.max(0), high + reach)
+    near = np.where((x >= low - reach) & (x <= high + reach), x, np.nan)
+    least, most = np.nanmin(near, axis=0), np.nanmax(near, axis=0)
     margin = 0.05 * np.where(most > least, most - least, 1.0)
     outside = ((x < least) | (x > most)).any(1).sum()
     axes.set(xlim=(least[0] - margin[0], most[0] + margin[0]), ylim=(least[1] - margin[1], most[1] + margin[1]))

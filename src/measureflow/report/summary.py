@@ -29,7 +29,7 @@ class Summary:
     labels: np.ndarray  # (n,), -1 for rows that were left out
     probabilities: np.ndarray  # (n,) of the cluster each row was given; NaN for rows that were left out
     rivals: np.ndarray  # (n,) the next most probable cluster; -1 where there is none
-    outliers: np.ndarray  # (n,) whether a row that was not left out belongs to no cluster
+    outliers: np.ndarray  # (n,) whether a row that was not left out lies far from the rest
     pieces: list[list[int]]  # clusters that meet without a gap
 
     @classmethod
@@ -80,17 +80,27 @@ class Summary:
         return float(np.mean(self.probabilities[self.table.complete] < SURE))
 
     @property
+    def usual(self) -> np.ndarray:
+        """The values (m, d) that centres are compared with: rows neither left out nor far from the rest."""
+        inside = (self.labels >= 0) & ~self.outliers
+        return self.table.values[inside if inside.any() else self.labels >= 0]
+
+    @property
+    def spread(self) -> np.ndarray:
+        """The standard deviation of each column (d,) over the usual rows, one where that is zero."""
+        spread = self.usual.std(0)
+        return np.where(spread > 0, spread, 1.0)
+
+    @property
     def differences(self) -> np.ndarray:
-        """Centres as standard deviations of all rows from their mean, (K, d)."""
-        X = self.table.values[self.labels >= 0]
-        spread = X.std(0)
-        return (self.mixture.cluster_centers_ - X.mean(0)) / np.where(spread > 0, spread, 1.0)
+        """Centres as standard deviations of the usual rows from their mean, (K, d)."""
+        return (self.mixture.cluster_centers_ - self.usual.mean(0)) / self.spread
 
     @property
     def means(self) -> np.ndarray:
         """Centres as they are shown, (K, d): what is nothing beside the spread of its column is zero."""
-        centers, spread = self.mixture.cluster_centers_, self.table.values[self.labels >= 0].std(0)
-        return np.where(np.abs(centers) < 1e-9 * spread, 0.0, centers)
+        centers = self.mixture.cluster_centers_
+        return np.where(np.abs(centers) < 1e-9 * self.usual.std(0), 0.0, centers)
 
     def traits(self, k: int) -> list[str]:
         """The columns in which cluster k differs most from all rows, in words."""
@@ -104,9 +114,8 @@ class Summary:
 
     def typical(self, k: int, most: int = 3) -> list[int]:
         """The rows of cluster k nearest its centre, by number."""
-        X, rows = self.table.values, np.flatnonzero(self.labels == k)
-        spread = X[self.labels >= 0].std(0)
-        away = (((X[rows] - self.mixture.cluster_centers_[k]) / np.where(spread > 0, spread, 1.0)) ** 2).sum(1)
+        rows = np.flatnonzero(self.labels == k)
+        away = (((self.table.values[rows] - self.mixture.cluster_centers_[k]) / self.spread) ** 2).sum(1)
         return rows[np.argsort(away, kind="stable")[:most]].tolist()
 
     def headline(self) -> str:
@@ -131,14 +140,14 @@ class Summary:
             again = m.stability_.n_clusters.get(K, 0.0)
             told.append(f"Fitted again to parts of the rows, K = {K} came back {again:.0%} of the time")
         if outliers:
-            told.append(f"{count(outliers, 'row')} {'belongs' if outliers == 1 else 'belong'} to no cluster")
+            told.append(f"{count(outliers, 'row')} {'lies' if outliers == 1 else 'lie'} far from the rest")
         return ". ".join(told)
 
     def lines(self) -> list[str]:
         """One line for each cluster."""
         width = len(str(self.sizes.max()))
         return [
-            f"cluster {k}: {size:{width}d} rows ({self.shares[k]:.0%}){self._back(k)}: "
+            f"cluster {k}: {size:{width}d} {'row' if size == 1 else 'rows'} ({self.shares[k]:.0%}){self._back(k)}: "
             f"{', '.join(self.traits(k)) or PLAIN}"
             for k, size in enumerate(self.sizes)
         ]

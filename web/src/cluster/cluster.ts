@@ -1,25 +1,25 @@
 /** Cluster: bring a table, and watch its rows flow into the clusters that the library found. */
 import { readAddress, writeAddress } from "../address";
-import { picture, type Picture } from "../canvas";
 import { ask, h, replace } from "../dom";
+import { picture, type Picture } from "../draw/canvas";
 import { dropped } from "../dropped";
 import type { Table } from "../table/table";
-import { Asker, type Fitted, type Question } from "./answers";
-import { axisNames, prepare, tokens, type Data } from "./data";
-import { Dial } from "./dial";
+import { Asker, type Fitted, type Question } from "./answer/answers";
+import { Dial } from "./answer/dial";
+import { Misleads } from "./answer/misleads";
+import { Peers } from "./answer/peers";
+import { Refits } from "./answer/refits";
 import { drawer, type Choices } from "./drawer";
+import { Runner, takes, type Model, type Path } from "./flow/model";
 import { lay } from "./layout";
-import { Misleads } from "./misleads";
-import { Runner, takes, type Model, type Path } from "./model";
-import { Peers } from "./peers";
-import { Player } from "./player";
-import { listen } from "./pointer";
-import { Refits } from "./refits";
-import { saves } from "./save";
-import { Source, type Example } from "./source";
-import { sceneOf, type Preview } from "./scene";
-import { drawScene, type Scene } from "./stage";
-import { state } from "./state";
+import { Player } from "./picture/player";
+import { listen } from "./picture/pointer";
+import { saves } from "./picture/save";
+import { sceneOf, type Preview } from "./picture/scene";
+import { drawScene, type Scene } from "./picture/stage";
+import { axisNames, prepare, tokens, type Data } from "./rows/data";
+import { Source, type Example } from "./rows/source";
+import { named, state } from "./state";
 import { tell } from "./tell";
 
 const CURVE_BYTES = 4 * 2 ** 20; // tables beyond this get no curve of the dial: it asks for thirty fits
@@ -165,8 +165,7 @@ class Cluster {
   }
 
   get question(): Question {
-    const { table, chosen } = this;
-    return { body: table!.body, columns: chosen.columns.map((j) => table!.columns[j].name), snr_db: this.db, n_clusters: chosen.n_clusters };
+    return { body: this.table!.body, columns: named(this.chosen, this.table!), snr_db: this.db, n_clusters: this.chosen.n_clusters };
   }
 
   // the flow and the answer --------------------------------------------------------------------------------------

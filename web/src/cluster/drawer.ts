@@ -1,8 +1,8 @@
 /** The drawer: which columns, which axes, how many clusters, and whose flow is shown. */
 import { button, choice, h, replace, tick } from "../dom";
 import type { Table } from "../table/table";
-import { axisNames } from "./data";
-import type { Model } from "./model";
+import type { Model } from "./flow/model";
+import { axisNames } from "./rows/data";
 
 export interface Choices {
   columns: number[];

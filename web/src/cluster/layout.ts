@@ -1,6 +1,6 @@
 /** Where the parts of the view stand: the picture first, the dial beneath it, everything else below. */
-import type { Picture } from "../canvas";
 import { fill, h } from "../dom";
+import type { Picture } from "../draw/canvas";
 
 type Part = { element: HTMLElement };
 

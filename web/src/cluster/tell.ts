@@ -1,14 +1,14 @@
 /** Everything that is said about an answer: the verdict, notes, cards, bars and the heat map. */
 import type { Table } from "../table/table";
-import type { Fitted } from "./answers";
-import { cards, heatMap } from "./cards";
-import type { Data } from "./data";
+import type { Fitted } from "./answer/answers";
+import { cards, heatMap } from "./answer/cards";
+import { posterior } from "./answer/posterior";
+import { REFITS, type Refits } from "./answer/refits";
+import { notes, verdict } from "./answer/verdict";
 import type { Choices } from "./drawer";
-import { posterior } from "./posterior";
-import { REFITS, type Refits } from "./refits";
-import type { Preview } from "./scene";
-import type { Scene } from "./stage";
-import { notes, verdict } from "./verdict";
+import type { Preview } from "./picture/scene";
+import type { Scene } from "./picture/stage";
+import type { Data } from "./rows/data";
 
 interface View {
   table: Table | null;

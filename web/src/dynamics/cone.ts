@@ -1,7 +1,7 @@
 /** The cone of 2 x 2 covariances in three dimensions: height is half the trace, the rim is rank one. */
-import { picture, type Picture } from "../canvas";
 import { h } from "../dom";
-import { colours } from "../theme";
+import { picture, type Picture } from "../draw/canvas";
+import { colours } from "../draw/theme";
 import type { Fate, Matrix } from "./attention";
 
 export interface Strand {

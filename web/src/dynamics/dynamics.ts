@@ -1,14 +1,15 @@
 /** Dynamics: choose an attention, and see where it carries a cloud of tokens. */
 import { readAddress, writeAddress } from "../address";
-import { curves, picture, type Picture } from "../canvas";
-import { button, choice, fill, h, replace, slider, tick } from "../dom";
-import { colours } from "../theme";
+import { button, choice, h, replace, slider, tick } from "../dom";
+import { curves, picture, type Picture } from "../draw/canvas";
+import { colours } from "../draw/theme";
 import { ATTENTIONS, covariancePath, hasClosedForm, type Setting } from "./attention";
-import { cone, legend, type Strand } from "./cone";
+import { cone, type Strand } from "./cone";
 import { Larger } from "./larger";
+import { lay } from "./layout";
 import { drawTokens, nearestToken } from "./plot";
 import { CLOUDS, PRESETS, SCORES, sentence, VALUES } from "./words";
-import { clock, LONGEST, World } from "./world";
+import { clock, Frames, LONGEST, World } from "./world";
 
 const PACE = 30; // milliseconds between frames, at least
 
@@ -24,6 +25,8 @@ export default function dynamics(place: HTMLElement): () => void {
 class Dynamics {
   chosen: Chosen = { ...memory };
   worlds: World[] = [];
+  frames: Frames[] = []; // a worker for each world
+  owed = 0; // steps that wait for their frames
   strands: Strand[] = [];
   t = 0;
   hover = -1;
@@ -65,57 +68,9 @@ class Dynamics {
     const [entropy, energy] = [one("entropy"), one("energy")];
     const cones = cone(() => [...this.strands, ...this.worlds.map((world): Strand => ({ path: world.past.filter((p) => p.t <= this.t + 1e-9).map((p) => p.covariance), fate: "particles" }))]);
     this.pictures = [entropy, energy, cones];
-    const figure = (made: Picture, words: string) => h("figure", {}, made.element, h("figcaption", {}, words));
-    fill(
-      this.place,
-      h("div", { class: "intro" }, h("h1", {}, "Attention is a velocity field"), this.about),
-      h(
-        "div",
-        { class: "row presets", role: "group", "aria-label": "Presets" },
-        ...Object.entries(PRESETS).map(([name, preset]) => button(preset.words, () => this.preset(name), { class: "chip", title: preset.why, "data-preset": name })),
-      ),
-      h(
-        "div",
-        { class: "split" },
-        this.panel,
-        h(
-          "div",
-          { class: "stack" },
-          h(
-            "section",
-            { class: "panel stage" },
-            this.panels,
-            h("div", { class: "player" }, this.play, button("▶", () => this.single(), { "aria-label": "Step", class: "step" }), button("↺", () => this.reset(), { "aria-label": "Start again", class: "step" }), this.scrub),
-            this.ending,
-          ),
-          h(
-            "div",
-            { class: "three uneven" },
-            h(
-              "section",
-              { class: "panel" },
-              h("header", {}, h("h2", {}, "Covariances in their cone"), h("small", {}, "drag or use ← →")),
-              cones.element,
-              legend(),
-              h(
-                "p",
-                { class: "note" },
-                "Each point of the cone is the covariance of a cloud: the higher the larger, the axis is round, the rim is flat as a line. The bold path is ",
-                "the dashed ellipse of the tokens; thin ones are Gaussians, flowed exactly.",
-              ),
-            ),
-            h(
-              "section",
-              { class: "panel" },
-              h("header", {}, h("h2", {}, "Entropy and energy")),
-              figure(entropy, "Entropy: how spread out the tokens are."),
-              figure(energy, "Energy, logarithm: half the mean of exp(score) over all pairs."),
-            ),
-            h("section", { class: "panel" }, h("header", {}, h("h2", {}, "A larger run"), h("small", {}, "on this machine")), this.larger.element),
-          ),
-        ),
-      ),
-    );
+    const presets = Object.entries(PRESETS).map(([name, preset]) => button(preset.words, () => this.preset(name), { class: "chip", title: preset.why, "data-preset": name }));
+    const steps = [button("▶", () => this.single(), { "aria-label": "Step", class: "step" }), button("↺", () => this.reset(), { "aria-label": "Start again", class: "step" })];
+    lay(this.place, { ...this, presets, player: [this.play, ...steps, this.scrub], cones, entropy, energy });
     addEventListener("keydown", this.key);
     this.build();
     this.go();
@@ -131,7 +86,7 @@ class Dynamics {
 
   /** Another choice starts again, and plays whatever has ended. */
   change(next: Partial<Chosen>) {
-    const ended = this.worlds.some((world) => world.over !== "");
+    const ended = this.worlds.some((world) => world.over(this.t) !== "");
     const playing = this.frame !== 0;
     Object.assign(this.chosen, next);
     this.build();
@@ -177,7 +132,9 @@ class Dynamics {
     const known = (name: string) => ATTENTIONS.some(([key]) => key === name);
     const shown = [known(chosen.attention) ? chosen.attention : "l2", ...(known(chosen.versus) ? [chosen.versus] : [])];
     this.pause();
-    this.worlds = shown.map((name) => World.of(this.setting(name), chosen.cloud, chosen.n, chosen.seed));
+    for (const world of this.worlds) world.close();
+    while (this.frames.length < shown.length) this.frames.push(new Frames());
+    this.worlds = shown.map((name, i) => World.of(this.setting(name), chosen.cloud, chosen.n, chosen.seed, this.frames[i], () => this.arrived()));
     for (const one of this.pictures.splice(3)) one.close();
     replace(this.panels, ...this.worlds.map((world) => this.worldPanel(world)));
     this.panels.classList.toggle("two-worlds", this.worlds.length > 1);
@@ -227,23 +184,29 @@ class Dynamics {
     this.seek(0);
   }
 
-  /** One frame on: into what has been seen already, or into what has not. */
+  /** One frame on, or a promise of it: frames are computed beside the page. */
   single() {
-    for (const world of this.worlds) if (world.now.t <= this.t + 1e-12) world.advance();
+    for (const world of this.worlds) world.more(this.t);
     const next = this.worlds.flatMap((world) => world.after(this.t));
-    if (next.length) this.seek(Math.min(...next));
-    else {
+    if (this.worlds.every((world) => world.over(this.t) || world.after(this.t).length) && next.length) this.seek(Math.min(...next));
+    else if (!next.length && this.worlds.every((world) => world.over(this.t))) {
       this.pause();
       this.seek(this.t);
-    }
+    } else if (!this.frame) this.owed++;
+  }
+
+  /** A frame has come: curves that begin, and steps that waited for it. */
+  arrived() {
+    if (this.frame) return;
+    const owed = this.owed;
+    this.owed = 0;
+    for (let i = 0; i < owed; i++) this.single();
+    if (!owed) this.seek(this.t);
   }
 
   toggle() {
     if (this.frame) return this.pause();
-    if (this.worlds.every((world) => world.over) && this.t >= Math.max(...this.worlds.map((world) => world.now.t)) - 1e-9) {
-      if (this.worlds[0].reel) this.seek(0);
-      else this.reset();
-    }
+    if (this.worlds.every((world) => world.over(this.t))) this.reset();
     this.go();
   }
 
@@ -262,20 +225,21 @@ class Dynamics {
 
   pause() {
     cancelAnimationFrame(this.frame);
-    this.frame = 0;
+    this.frame = this.owed = 0;
     this.play.textContent = "Play";
   }
 
   seek(t: number) {
     this.t = Math.min(t, Math.max(...this.worlds.map((world) => world.now.t)));
     this.scrub.set(this.t);
-    const [first, second] = this.worlds.map((world) => world.over);
+    const [first, second] = this.worlds.map((world) => world.over(this.t));
     this.ending.textContent = this.worlds.length > 1 ? [first && `Left: ${first}`, second && `Right: ${second}`].filter(Boolean).join(" ") : first;
     this.redraw();
   }
 
+  /** The tokens first: where a frame is short, what is measured of them follows in the next. */
   redraw() {
-    for (const one of this.pictures) one.redraw();
+    for (const one of [...this.pictures].reverse()) one.redraw();
   }
 
   write() {
@@ -289,6 +253,8 @@ class Dynamics {
     this.pause();
     removeEventListener("keydown", this.key);
     this.larger.close();
+    for (const one of this.worlds) one.close();
+    for (const one of this.frames) one.close();
     for (const one of this.pictures) one.close();
   }
 }

@@ -1,12 +1,12 @@
 /** A larger run of the same flow, by the library on this machine. */
 import { ask, button, h, replace } from "../dom";
 import { cloud, type Matrix, type Setting } from "./attention";
+import { clock } from "./world";
 
 export interface Result {
   times: number[];
   points: number[][][];
-  divergence: string;
-  blow_up_time: number | null;
+  ending: string; // in words
 }
 
 interface Job {
@@ -86,6 +86,6 @@ function words(job?: Job): string {
   if (job.state === "failed") return `It could not run: ${job.reason}`;
   if (job.state === "cancelled") return "Cancelled.";
   if (job.state !== "done") return `${job.state}: ${(100 * job.progress).toFixed(0)} %`;
-  const { divergence, blow_up_time, points } = job.result!;
-  return divergence === "finite time" ? `Blow-up in finite time, at t = ${blow_up_time!.toFixed(4)}.` : `Done: ${points.length} states, shown above.`;
+  const { ending, times } = job.result!;
+  return `${ending} Shown above: ${times.length} states, up to t = ${clock(times.at(-1)!)}.`;
 }

@@ -1,6 +1,6 @@
 /** The picture of tokens: where they are, where they were, where the field would carry them, whom one of them looks at. */
-import { axes, dots, line, type Frame, type Pen } from "../canvas";
-import { clusterColour, colours } from "../theme";
+import { axes, dots, line, type Frame, type Pen } from "../draw/canvas";
+import { clusterColour, colours } from "../draw/theme";
 import { velocity, weightsOf, type Matrix } from "./attention";
 import type { World } from "./world";
 
@@ -54,7 +54,8 @@ export function drawTokens(c: Pen, width: number, height: number, world: World, 
 /** The field on a grid, each arrow as strong as the field is there. */
 function arrows(c: Pen, f: Frame, world: World, x: Float64Array, box: { x0: number; x1: number; y0: number; y1: number }) {
   const grid: number[] = [];
-  const few = x.length > 500 ? x.filter((_, i) => Math.floor(i / 2) % Math.ceil(x.length / 500) === 0) : x;
+  const most = world.set.attention === "sinkhorn" ? 240 : 500; // coordinates; Sinkhorn takes many rounds over all pairs
+  const few = x.length > most ? x.filter((_, i) => Math.floor(i / 2) % Math.ceil(x.length / most) === 0) : x;
   if (world.set.attention === "sinkhorn") for (let i = 0; i < few.length; i += 2 * Math.ceil(few.length / 200)) grid.push(few[i], few[i + 1]);
   else {
     const across = Math.max(7, Math.min(15, Math.round((f.X(box.x1) - f.X(box.x0)) / 40)));
@@ -63,18 +64,18 @@ function arrows(c: Pen, f: Frame, world: World, x: Float64Array, box: { x0: numb
   }
   const places = Float64Array.from(grid);
   const v = world.set.attention === "sinkhorn" ? at(velocity(world.set, few), few, places) : velocity(world.set, few, places);
-  let most = 1e-9;
-  for (let i = 0; i < v.length; i += 2) most = Math.max(most, Math.hypot(v[i], v[i + 1]));
+  let fastest = 1e-9;
+  for (let i = 0; i < v.length; i += 2) fastest = Math.max(fastest, Math.hypot(v[i], v[i + 1]));
   c.strokeStyle = colours.soft;
   c.lineWidth = 1.3;
   for (let i = 0; i < places.length; i += 2) {
     const speed = Math.hypot(v[i], v[i + 1]);
-    if (speed < 1e-6 * most) continue;
-    const long = 6 + 20 * Math.sqrt(speed / most);
+    if (speed < 1e-6 * fastest) continue;
+    const long = 6 + 20 * Math.sqrt(speed / fastest);
     const [ux, uy] = [v[i] / speed, -v[i + 1] / speed];
     const [X, Y] = [f.X(places[i]), f.Y(places[i + 1])];
     const [tx, ty] = [X + long * ux, Y + long * uy];
-    c.globalAlpha = 0.2 + 0.5 * Math.sqrt(speed / most);
+    c.globalAlpha = 0.2 + 0.5 * Math.sqrt(speed / fastest);
     line(c, X, Y, tx, ty);
     line(c, tx, ty, tx - 4.5 * ux - 3 * uy, ty - 4.5 * uy + 3 * ux);
     line(c, tx, ty, tx - 4.5 * ux + 3 * uy, ty - 4.5 * uy - 3 * ux);

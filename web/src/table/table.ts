@@ -54,7 +54,7 @@ export async function readTable(file: Blob, name: string): Promise<Table> {
     const used = found.columns.flatMap((column, j) => (column.reason ? [] : [j]));
     return { name, rows: found.rows, columns: found.columns, used, body: file };
   } catch (error) {
-    throw new Error(`${name} cannot be used: ${(error as Error).message}.`);
+    throw new Error(`${name} cannot be used: ${(error as Error).message.replace(/\.$/, "")}.`);
   }
 }
 
