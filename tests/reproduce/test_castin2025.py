@@ -11,8 +11,8 @@ from measureflow.flows import Uniform, integrate
 from measureflow.measures import Gaussian
 from measureflow.reproduce import artefacts, reproduce
 from measureflow.reproduce.castin2025 import ranks, section5
-from measureflow.reproduce.castin2025.covariances import panels, parameters, values
-from measureflow.reproduce.castin2025.fates import METHOD, NOT_FOLLOWED, follow
+from measureflow.reproduce.castin2025.covariances import panels, values
+from measureflow.reproduce.castin2025.fates import NOT_FOLLOWED, follow
 from measureflow.reproduce.run import module_of
 from reproduce.tables import read, the, words
 
@@ -133,19 +133,6 @@ def test_every_figure_is_written_and_its_verdicts_follow_the_data(artefact, out)
         ended = table.drop(columns=["blow_up_time"], errors="ignore").select_dtypes("number")
         ended = ended.drop(columns=[column for column in ended if column.startswith("eigenvalue")])
         assert ended.notna().all().all(), name
-
-
-def test_a_run_that_is_cut_short_while_it_is_drawn_is_seen_as_it_was_followed():
-    field, S0 = parameters.softmax(parameters.SHRINKING), panels.initial_covariances(3, 0.5)
-    enough = replace(METHOD, max_steps=40)  # between two kept times, and too few for all of them at once
-    followed = follow(field, S0, 12, drawn=False, time=1e3, method=enough)
-    assert NOT_FOLLOWED not in followed.ending
-    drawn = follow(field, S0, 12, time=1e3, method=enough)
-    torch.testing.assert_close(drawn.times, followed.times)
-    torch.testing.assert_close(drawn.covariances, followed.covariances)
-    whole = follow(field, S0, 12, time=1e3)
-    assert not torch.allclose(whole.times, followed.times)
-    torch.testing.assert_close(whole.limits, followed.limits)
 
 
 def test_steps_are_held_against_a_flow_that_came_to_its_end():

@@ -13,14 +13,7 @@ from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from measureflow.circuits.textbook_em import lloyd_path
 from measureflow.measures.he_mixtures import HeMixtures
 from measureflow.reproduce import artefacts, reproduce
-from measureflow.reproduce.he2025.baselines import (
-    best_lloyd,
-    lloyd,
-    lloyd_from_plus_plus,
-    plus_plus,
-    spectral,
-    sum_of_squares,
-)
+from measureflow.reproduce.he2025.baselines import lloyd, lloyd_from_plus_plus, plus_plus, spectral
 from measureflow.reproduce.he2025.constructed import dimension, layers, minimax, right_product, temperature, theorem
 from measureflow.reproduce.he2025.learned import context, fig3, generalisation, layer_norm, separation, sizes, trained
 from measureflow.reproduce.he2025.learned.figures import BY_NAME
@@ -28,6 +21,7 @@ from measureflow.reproduce.he2025.learned.heads import judgements
 from measureflow.reproduce.he2025.learned.sweeps import attained
 from measureflow.reproduce.he2025.learned.trained import Setting, measured
 from measureflow.reproduce.he2025.scores import adjusted_rand_index, contingency, normalised_mutual_information
+from measureflow.reproduce.he2025.starts import best_lloyd, sum_of_squares
 from measureflow.training.in_context import Recipe
 from reproduce.tables import read, the, words
 

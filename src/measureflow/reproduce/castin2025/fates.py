@@ -83,21 +83,16 @@ def _still(before: Tensor, after: Tensor, share: float) -> Tensor:
 
 
 def _well_drawn(field: Field, fates: Fates, method: Dopri5) -> Fates:
-    """The same runs seen at times of their own: evenly along the curve, or crowding towards the blow-up.
-
-    One that takes all the steps of the method on its way is seen as it was followed.
-    """
+    """The same runs seen at times of their own: evenly along the curve, or crowding towards the blow-up."""
     gone = torch.isfinite(fates.blow_up_time)
     left = torch.logspace(0, -6, len(fates.times)).to(fates.times)
     to_blow_up = torch.where(gone, fates.blow_up_time, 0.0) * (1 - left[:, None])
     times = torch.where(gone, to_blow_up, _even_times(fates))
     S0 = fates.covariances[0]
     start = Gaussian.trusted(torch.zeros_like(S0[..., 0]), S0)
-    path = integrate(field, start, list(times.diff(dim=0)), method=method)
-    covariances, short = path.covariances, path.unfinished
+    covariances = integrate(field, start, list(times.diff(dim=0)), method=method).covariances
     covariances[-1] = torch.where(gone[:, None, None], covariances[-1], fates.limits)
-    covariances = torch.where(short[:, None, None], fates.covariances, covariances)
-    return Fates(torch.where(short, fates.times, times), covariances, fates.blow_up_time, fates.ending)
+    return Fates(times, covariances, fates.blow_up_time, fates.ending)
 
 
 def _even_times(fates: Fates) -> Tensor:

@@ -9,12 +9,12 @@ def separated(seed: int, k: int, d: int, n: int, separation: float = 14.0, sigma
     """Points (n, d) of k clusters, ``separation`` sigma or more apart and 0.65 from the origin; labels; the rng."""
     rng = np.random.default_rng(seed)
     while True:
-        centers = rng.normal(size=(k, d))
-        centers *= 0.65 / np.linalg.norm(centers, axis=1, keepdims=True)
-        if min(np.linalg.norm(centers[i] - centers[j]) for i in range(k) for j in range(i)) > separation * sigma:
+        centres = rng.normal(size=(k, d))
+        centres *= 0.65 / np.linalg.norm(centres, axis=1, keepdims=True)
+        if min(np.linalg.norm(centres[i] - centres[j]) for i in range(k) for j in range(i)) > separation * sigma:
             break
     labels = rng.permutation(np.arange(n) % k)
-    return centers[labels] + sigma * rng.normal(size=(n, d)), labels, rng
+    return centres[labels] + sigma * rng.normal(size=(n, d)), labels, rng
 
 
 def good_start(seed: int, k: int, d: int, n: int, **settings):
@@ -48,5 +48,5 @@ def at_separation(seed: int, n: int, separation: float, sigma: float = 0.08):
     """Points and centres: three clusters at the corners of an equilateral triangle of side ``separation`` sigma."""
     rng = np.random.default_rng(seed)
     corners = np.array([[1.0, 0.0], [-0.5, 0.75**0.5], [-0.5, -(0.75**0.5)]]) / 3**0.5
-    centers = separation * sigma * corners
-    return centers[np.arange(n) % 3] + sigma * rng.normal(size=(n, 2)).clip(-3, 3), centers
+    centres = separation * sigma * corners
+    return centres[np.arange(n) % 3] + sigma * rng.normal(size=(n, 2)).clip(-3, 3), centres

@@ -16,8 +16,9 @@ import torch
 from measureflow.measures.he_mixtures import HeMixtures, LabelledSets
 from measureflow.models.checkpoints import write_atomically
 from measureflow.models.in_context import InContextClusterer
-from measureflow.reproduce.he2025.baselines import best_lloyd, lloyd_from_plus_plus, spectral
+from measureflow.reproduce.he2025.baselines import lloyd_from_plus_plus, spectral
 from measureflow.reproduce.he2025.scores import scores
+from measureflow.reproduce.he2025.starts import best_lloyd
 from measureflow.reproduce.progress import counted
 from measureflow.training.assignment_loss import Start, assignment_cross_entropy
 from measureflow.training.in_context import Recipe, train
