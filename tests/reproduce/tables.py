@@ -10,6 +10,7 @@ import pandas as pd
 
 FATES = ("settled", "finite time", "infinite time")
 GROUPS = 16  # a column with more values than this names no groups
+ODD = (ArithmeticError, AttributeError, LookupError, ValueError, TypeError, pd.errors.IndexingError)
 
 
 def read(folder: Path) -> dict[str, pd.DataFrame]:
@@ -31,15 +32,16 @@ def the(claims: dict[str, str], part: str) -> str:
 def perturbed(tables: dict[str, pd.DataFrame]) -> Iterator[dict[str, pd.DataFrame]]:
     """The same tables with one column changed: numbers scaled, turned round or made alike, words all made one.
 
-    First all its rows, then those alone that share a value of another column, as the runs of one panel do.
+    First all its rows, then those alone that share a word of another column, as the runs of one panel do.
     """
     for name, table in tables.items():
         for column in table:
             for values in _others(table[column]):
                 yield tables | {name: table.assign(**{column: values})}
-    for name, table in tables.items():
+    for name, table in sorted(tables.items(), key=lambda item: len(item[1])):
         for by, column in permutations(table, 2):
-            for value in table[by].unique() if table[by].nunique() <= GROUPS else ():
+            words = not pd.api.types.is_numeric_dtype(table[by]) and table[by].nunique() <= GROUPS
+            for value in table[by].unique() if words else ():
                 here = table[by] == value
                 for values in _others(table.loc[here, column]):
                     changed = table[column].astype(object)
@@ -55,7 +57,7 @@ def _others(column: pd.Series) -> Iterator:
         yield from (1000 * column, 0.001 * column, 1 / column.replace(0, 1), column[::-1].to_numpy(), rank, rank[::-1])
         yield from (column.max(), column.min(), 0.5, sign * column)  # a sign or a zero only where there are some
     else:
-        yield from [*column.unique()[:8], *FATES]
+        yield from [*column.unique()[:8], *FATES, np.resize(FATES, len(column))]  # all alike, or some of each
 
 
 def unmoved(module, tables: dict[str, pd.DataFrame]) -> list[str]:
@@ -66,7 +68,7 @@ def unmoved(module, tables: dict[str, pd.DataFrame]) -> list[str]:
         try:
             with warnings.catch_warnings(action="ignore"):
                 now = module.verdicts(others)
-        except (ArithmeticError, AttributeError, LookupError, ValueError, TypeError):  # data that no run makes
+        except ODD:  # data that no run makes
             continue
         if len(now) == len(first):
             for words, verdict in zip(seen, now, strict=True):
