@@ -32,12 +32,16 @@ def the(claims: dict[str, str], part: str) -> str:
 def perturbed(tables: dict[str, pd.DataFrame]) -> Iterator[dict[str, pd.DataFrame]]:
     """The same tables with one column changed: numbers scaled, turned round or made alike, words all made one.
 
-    First all its rows, then those alone that share a word of another column, as the runs of one panel do.
+    First all its rows, also to the numbers of another column; then those alone that share a word of another column, as
+    the runs of one panel do.
     """
     for name, table in tables.items():
         for column in table:
             for values in _others(table[column]):
                 yield tables | {name: table.assign(**{column: values})}
+    for name, table in tables.items():
+        for column, other in permutations(table.select_dtypes("number"), 2):
+            yield tables | {name: table.assign(**{column: table[other]})}
     for name, table in sorted(tables.items(), key=lambda item: len(item[1])):
         for by, column in permutations(table, 2):
             words = not pd.api.types.is_numeric_dtype(table[by]) and table[by].nunique() <= GROUPS
