@@ -11,7 +11,7 @@ from torch.nn.functional import cross_entropy
 from measureflow.estimators.in_context import InContextClustering
 from measureflow.measures.he_mixtures import HeMixtures
 from measureflow.models import InContextClusterer
-from measureflow.models.in_context import context_rows, standardised
+from measureflow.models.in_context import context_rows, rotations, standardised
 from measureflow.training.assignment_loss import assignment_cross_entropy, best_names, pair_costs
 from measureflow.training.in_context import FOUND, PRINTED, Recipe, train
 
@@ -114,6 +114,23 @@ def test_training_learns_to_cluster_new_sets():
     right = (found == test.labels).double().mean(1)
     assert torch.maximum(right, 1 - right).mean() > 0.9
     assert np.mean(losses[-10:]) < 0.5 * np.mean(losses[:5])
+
+
+def test_each_set_keeps_the_turn_whose_names_are_surest():
+    model, x = InContextClusterer(3, 4, width=16), torch.randn(20, 12, 4, generator=generator())
+    turns = rotations(5, x)
+    for turn in turns:
+        torch.testing.assert_close(turn @ turn.T, torch.eye(4))
+    torch.testing.assert_close(turns[0], torch.eye(4))
+    logits = [torch.log_softmax(model(x @ turn), -1) for turn in turns]
+    sure = torch.stack([p.amax(-1).mean(-1) for p in logits])
+    expected = [logits[turn][i].argmax(-1) for i, turn in enumerate(sure.argmax(0))]
+    assert len(sure.argmax(0).unique()) > 1
+    assert torch.equal(model.labels(x, turns=5), torch.stack(expected))
+    assert torch.equal(model.labels(x), model(x).argmax(-1))
+    assert torch.equal(model.labels(x[0], turns=5), expected[0])
+    with pytest.raises(ValueError, match="turns"):
+        model.labels(x, turns=0)
 
 
 def test_training_is_the_same_from_the_same_seed():

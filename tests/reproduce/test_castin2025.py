@@ -1,13 +1,16 @@
 """The figures of Castin 2025 at their tiny size: written in full, and verdicts that follow the data."""
 
+from dataclasses import replace
+
 import pandas as pd
 import pytest
 import torch
 
+from measureflow.attention import Attention, DotProduct
 from measureflow.flows import Uniform, integrate
 from measureflow.measures import Gaussian
 from measureflow.reproduce import artefacts, reproduce
-from measureflow.reproduce.castin2025 import ranks
+from measureflow.reproduce.castin2025 import ranks, section5
 from measureflow.reproduce.castin2025.covariances import panels, values
 from measureflow.reproduce.castin2025.fates import NOT_FOLLOWED, follow
 from measureflow.reproduce.run import module_of
@@ -115,11 +118,11 @@ PERTURBED = {
 
 
 @pytest.mark.parametrize("artefact", artefacts("castin2025"))
-def test_every_figure_is_written_and_its_verdicts_follow_the_data(artefact, tmp_path):
-    files = reproduce("castin2025", artefact, "tiny", tmp_path)
+def test_every_figure_is_written_and_its_verdicts_follow_the_data(artefact, out):
+    files = reproduce("castin2025", artefact, "tiny", out)
     assert {file.suffix for file in files} == {".csv", ".png", ".pdf", ".md"}
     assert all(file.stat().st_size > 0 for file in files)
-    folder, module = tmp_path / "castin2025" / artefact, module_of("castin2025", artefact)
+    folder, module = out / "castin2025" / artefact, module_of("castin2025", artefact)
     for claim, before, change, after in PERTURBED[artefact]:
         tables = read(folder)
         found = the(words(module, tables), claim)
@@ -130,6 +133,12 @@ def test_every_figure_is_written_and_its_verdicts_follow_the_data(artefact, tmp_
         ended = table.drop(columns=["blow_up_time"], errors="ignore").select_dtypes("number")
         ended = ended.drop(columns=[column for column in ended if column.startswith("eigenvalue")])
         assert ended.notna().all().all(), name
+
+
+def test_steps_are_held_against_a_flow_that_came_to_its_end():
+    field, mu = Attention(DotProduct(torch.eye(2).double())), Gaussian(torch.zeros(2).double(), torch.eye(2).double())
+    with pytest.raises(RuntimeError, match=r"did not reach time 0\.8: Outcome\.OUT_OF_STEPS"):
+        section5.flowed(field, mu, replace(section5.EXACT, max_steps=2))
 
 
 def test_runs_that_turn_stiff_are_counted_apart():

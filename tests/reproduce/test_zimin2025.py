@@ -22,12 +22,6 @@ from reproduce.tables import read, the, words
 MADE = [name for name in artefacts("zimin2025") if name != "theorem2.1"]
 
 
-@pytest.fixture(scope="module")
-def out(tmp_path_factory):
-    """One folder for all, because the tables share their scores."""
-    return tmp_path_factory.mktemp("out")
-
-
 @pytest.mark.parametrize("name", MADE)
 def test_artefact_is_made(name, out):
     paths = reproduce("zimin2025", name, "tiny", out)
@@ -119,7 +113,7 @@ def test_fig8_does_not_judge_a_depth_by_weights_that_began_as_another(monkeypatc
         ("fig1", "entropy", "corrected", "entropy", "entropy", lambda t: 0 * t["entropy"], "fails"),
         ("fig2", "data at 5 dB", "any", "tokens", "w2", lambda t: 1 / t["told_snr"], "fails"),
         ("fig4", "16 layers lies below", "any", "curves", "w2", lambda t: 0 * t["w2"], "fails"),
-        ("fig6", "Low SNR", "holds", "centres", "snr", lambda t: 1.1 * t["snr"], "fails"),
+        ("fig6", "Low SNR", "holds", "centers", "snr", lambda t: 1.1 * t["snr"], "fails"),
         ("targets", "Low SNR", "any", "targets", "w2", lambda t: 0 * t["w2"], "holds"),
         ("theorem2.1", "circle, beta = 1", "corrected", "entropy", "rate", lambda t: -t["rate"], "holds"),
     ],

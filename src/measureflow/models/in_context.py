@@ -100,12 +100,21 @@ class InContextClusterer(nn.Module):
         return self.name(integrate(Layers(*steps), h, [1.0] * len(steps))[-1])
 
     @torch.no_grad()
-    def labels(self, points, start: Tensor | None = None) -> Tensor:
-        r"""The most likely cluster (\*b, N) of each point."""
+    def labels(self, points, start: Tensor | None = None, *, turns: int = 1) -> Tensor:
+        r"""The most likely cluster (\*b, N) of each point.
+
+        The model names a cluster by where it lies, and two clusters may get one name. A set that is turned about its
+        mean is the same problem with other places: of ``turns`` of them, each set keeps the one whose names the model
+        is surest of, in mean log-probability. The first is the set as it is.
+        """
+        checks.whole("turns", turns)
         x = checks.points("points", points, self.embed.weight.dtype).to(self.embed.weight.device)
         if x.shape[-2] < self.config["n_classes"]:
             raise ValueError(f"{self.config['n_classes']} clusters need at least as many points, got {x.shape[-2]}")
-        return self(x, start).argmax(-1)
+        found = [torch.log_softmax(self(x @ turn, start), -1).max(-1) for turn in rotations(turns, x)]
+        sure = torch.stack([best.values.mean(-1) for best in found]).argmax(0)
+        names = torch.stack([best.indices for best in found])
+        return names.gather(0, sure[None, ..., None].expand(1, *x.shape[:-1]))[0]
 
 
 class Layer(nn.Module):
@@ -151,6 +160,13 @@ def standardised(points: Tensor) -> Tensor:
     x = points - points.mean(-2, keepdim=True)
     size = x.square().mean((-2, -1), keepdim=True).sqrt()
     return x / torch.where(size > 0, size, 1.0)
+
+
+def rotations(count: int, x: Tensor) -> list[Tensor]:
+    """The identity, and rotations or reflections (d, d) drawn from a fixed seed, the same for all sets."""
+    d, generator = x.shape[-1], torch.Generator().manual_seed(0)
+    others = [torch.linalg.qr(torch.randn(d, d, generator=generator)).Q for _ in range(count - 1)]
+    return [torch.eye(d).to(x), *(other.to(x) for other in others)]
 
 
 def context_rows(x: Tensor, start: Tensor, k: int) -> Tensor:

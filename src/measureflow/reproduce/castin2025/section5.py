@@ -22,8 +22,8 @@ from scipy.integrate import quad
 from scipy.optimize import minimize, minimize_scalar
 from torch import Tensor
 
-from measureflow.attention import Attention, DotProduct, Sinkhorn
-from measureflow.flows import Dopri5, SinkhornEnergy, integrate
+from measureflow.attention import Attention, DotProduct, Field, Sinkhorn
+from measureflow.flows import Dopri5, Outcome, SinkhornEnergy, integrate
 from measureflow.measures import Gaussian, bures_wasserstein2
 from measureflow.reproduce.axes import ticks_at
 from measureflow.reproduce.verdicts import Verdict, judged
@@ -81,11 +81,19 @@ def twisted_step(s: float, tau: float, a: float, v: float) -> float:
     return float(found.x)
 
 
+def flowed(field: Field, mu: Gaussian, method: Dopri5 = EXACT) -> Tensor:
+    """The covariance at the end of the attention's own flow, which must have come so far."""
+    path = integrate(field, mu, [TIME], method)
+    if path.outcome is not Outcome.FINISHED:
+        raise RuntimeError(f"the flow did not reach time {TIME:g}: {path.outcome}")
+    return path[-1].covariance
+
+
 def compute(size: str, cache: Path) -> dict[str, pd.DataFrame]:
     """How far the implicit steps end from the attention's own flow, and whether the energy fell at each."""
     matrix, S0 = (torch.tensor(M, dtype=torch.float64) for M in (A, START))
     energy, mu = SinkhornEnergy(matrix, 1.0), Gaussian(torch.zeros(2, dtype=torch.float64), S0)
-    exact = integrate(Attention(DotProduct(matrix), Sinkhorn(1.0), -matrix), mu, [TIME], EXACT)[-1].covariance
+    exact = flowed(Attention(DotProduct(matrix), Sinkhorn(1.0), -matrix), mu)
     a, v, s0 = TWISTED["a"], TWISTED["v"], TWISTED["s"]
     closed, rows = 1 / (1 / s0 - 2 * v * a * TIME), []
     for count in STEPS[size]:

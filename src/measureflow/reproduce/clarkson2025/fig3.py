@@ -37,17 +37,17 @@ def _data(n: int) -> tuple[np.ndarray, np.ndarray]:
 def compute(size, cache):
     """Tables of the objective, the centres at every layer and the last labels for both; and of the scale's effect."""
     X, C = _data(SIZES[size])
-    theirs = [(Y.argmax(1), centres) for Y, centres in textbook.run(textbook.lloyd, X, C, LAYERS)]
+    theirs = [(Y.argmax(1), centers) for Y, centers in textbook.run(textbook.lloyd, X, C, LAYERS)]
     ours = _layers(X, C)
-    centres, objective = [], []
+    centers, objective = [], []
     for who, path in (("Lloyd", theirs), ("transformer", ours)):
         for t, now in enumerate([C, *[c for _, c in path]]):
             objective.append({"algorithm": who, "layer": t, "objective": textbook.inertia(X, now)})
-            centres += [{"algorithm": who, "layer": t, "cluster": j, "x": c[0], "y": c[1]} for j, c in enumerate(now)]
+            centers += [{"algorithm": who, "layer": t, "cluster": j, "x": c[0], "y": c[1]} for j, c in enumerate(now)]
     points = pd.DataFrame({"x": X[:, 0], "y": X[:, 1], "Lloyd": theirs[-1][0], "transformer": ours[-1][0]})
-    small = [(labels, SCALE * centres) for labels, centres in _layers(X / SCALE, C / SCALE)]
+    small = [(labels, SCALE * centers) for labels, centers in _layers(X / SCALE, C / SCALE)]
     scales = [_apart(scale, path, theirs) for scale, path in ((SCALE, ours), (1.0, small))]
-    tables = {"centers": centres, "objective": objective, "scales": scales}
+    tables = {"centers": centers, "objective": objective, "scales": scales}
     return {"points": points} | {name: pd.DataFrame(table) for name, table in tables.items()}
 
 
@@ -82,18 +82,18 @@ def _objective(panel, table):
     panel.set(xlabel="iteration / layer", ylabel="k-means objective")
 
 
-def _paths(panel, points, centres):
+def _paths(panel, points, centers):
     panel.scatter(points["x"], points["y"], s=2, color="#d5dae0", linewidths=0, rasterized=True)
-    for j, path in centres.groupby("cluster"):
+    for j, path in centers.groupby("cluster"):
         panel.plot(path["x"], path["y"], "-", color=f"C{j}", lw=1)
         panel.plot(path["x"].iloc[1:], path["y"].iloc[1:], "^", color=f"C{j}", ms=5)
         panel.plot(path["x"].iloc[:1], path["y"].iloc[:1], "o", color=f"C{j}", ms=7, mec="black")
     panel.set(xlabel="$x_1$", ylabel="$x_2$", aspect="equal")
 
 
-def _assignments(panel, points, who, centres):
+def _assignments(panel, points, who, centers):
     panel.scatter(points["x"], points["y"], s=2, c=[f"C{j}" for j in points[who]], linewidths=0, rasterized=True)
-    last = centres[centres["layer"] == centres["layer"].max()]
+    last = centers[centers["layer"] == centers["layer"].max()]
     panel.scatter(last["x"], last["y"], marker="^", s=45, color="white", edgecolors="black")
     panel.set(xlabel="$x_1$", ylabel="$x_2$", aspect="equal")
 

@@ -33,9 +33,9 @@ def _row(k: int, n: int) -> dict:
     C = X[:k].copy()  # one point of each cluster, so that none is empty
     lean, plain = lean_kmeans_transformer(D, k, n_layers=LAYERS), kmeans_transformer(D, k, n_layers=LAYERS)
     path, labels, gap = textbook.run(textbook.lloyd, X, C, LAYERS), 0, 0.0
-    for got, (Y, centres) in zip(lean.trace(torch.tensor(X), torch.tensor(C)), path, strict=True):
+    for got, (Y, centers) in zip(lean.trace(torch.tensor(X), torch.tensor(C)), path, strict=True):
         labels += int((got.labels.numpy() != Y.argmax(1)).sum())
-        gap = max(gap, float(np.abs(got.centers.numpy() - centres).max()))
+        gap = max(gap, float(np.abs(got.centers.numpy() - centers).max()))
     return {
         "k": k, "slots": lean.stream.width, "slots, unit vectors": plain.stream.width,
         "parameters": matrix_entries(lean), "parameters, unit vectors": matrix_entries(plain),

@@ -43,24 +43,24 @@ def budget(size: str) -> str:
 
 def draw(count: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
     """Points (count, N, D) of K round clusters, and K of them as first centres."""
-    centres = SPREAD * torch.randn(count, K, D, generator=generator)
+    centers = SPREAD * torch.randn(count, K, D, generator=generator)
     label = torch.randint(K, (count, N, 1), generator=generator).expand(-1, -1, D)
-    points = centres.gather(1, label) + torch.randn(count, N, D, generator=generator)
+    points = centers.gather(1, label) + torch.randn(count, N, D, generator=generator)
     return points, points[:, :K].clone()
 
 
-def log_objective(points: Tensor, centres: Tensor) -> Tensor:
+def log_objective(points: Tensor, centers: Tensor) -> Tensor:
     """The log of the mean squared distance to the nearest centre, for each set."""
-    return torch.cdist(points, centres).square().amin(-1).mean(-1).log()
+    return torch.cdist(points, centers).square().amin(-1).mean(-1).log()
 
 
-def lloyd(points: Tensor, centres: Tensor, iterations: int) -> Tensor:
+def lloyd(points: Tensor, centers: Tensor, iterations: int) -> Tensor:
     """Lloyd's algorithm for a batch; an empty cluster moves to the mean of all points, as the circuit's does."""
     for _ in range(iterations):
-        member = torch.nn.functional.one_hot(torch.cdist(points, centres).argmin(-1), K).to(points)
+        member = torch.nn.functional.one_hot(torch.cdist(points, centers).argmin(-1), K).to(points)
         count = member.sum(1)[..., None]
-        centres = torch.where(count > 0, member.mT @ points / count.clamp_min(1), points.mean(1, keepdim=True))
-    return centres
+        centers = torch.where(count > 0, member.mT @ points / count.clamp_min(1), points.mean(1, keepdim=True))
+    return centers
 
 
 def begin(start: str, seed: int) -> KMeansTransformer:
@@ -108,7 +108,7 @@ def compute(size: str, cache: Path) -> dict[str, pd.DataFrame]:
 def _row(start: str, seed: int, size: str) -> dict:
     points, first = draw(TESTS[size], torch.Generator().manual_seed(7))
     net, same = begin(start, seed), log_objective(points, lloyd(points, first, LAYERS))
-    gap = lambda centres: float((log_objective(points, centres) - same).mean())  # noqa: E731
+    gap = lambda centers: float((log_objective(points, centers) - same).mean())  # noqa: E731
     weights = torch.cat([p.detach().flatten() for p in net.parameters()]).clone()
     with torch.no_grad():
         before = gap(net(points, first))

@@ -27,11 +27,11 @@ def budget(size: str) -> str:
 def draw(share: float, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Points of K unit blobs, a share of them thrown over a box three times as wide; true centres; first centres."""
     rng = np.random.default_rng(seed)
-    centres = 6 * np.array([[np.cos(a), np.sin(a)] for a in 2 * np.pi * np.arange(K) / K]) + rng.normal(size=(K, D)) / 2
-    X = centres[np.arange(N) % K] + rng.normal(size=(N, D))
+    centers = 6 * np.array([[np.cos(a), np.sin(a)] for a in 2 * np.pi * np.arange(K) / K]) + rng.normal(size=(K, D)) / 2
+    X = centers[np.arange(N) % K] + rng.normal(size=(N, D))
     wild = rng.choice(N, round(share * N), replace=False)
     X[wild] = rng.uniform(-30, 30, size=(len(wild), D))
-    return X, centres, centres + rng.normal(size=(K, D))
+    return X, centers, centers + rng.normal(size=(K, D))
 
 
 def circuits(X: np.ndarray) -> dict[str, rows.Configuration]:

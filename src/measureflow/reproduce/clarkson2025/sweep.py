@@ -50,8 +50,8 @@ def differences(X: np.ndarray, k: int) -> dict[str, float]:
 def draw(k: int, d: int, n: int, scale: float, number: int = 0) -> np.ndarray:
     """The points of one draw of a cell, (k * (n // k), d)."""
     rng = np.random.default_rng([k, d, n, round(scale), number])
-    centres = rng.uniform(size=(k, 1, d))
-    X = (centres + 0.1 * rng.normal(size=(k, n // k, d))).reshape(-1, d)
+    centers = rng.uniform(size=(k, 1, d))
+    X = (centers + 0.1 * rng.normal(size=(k, n // k, d))).reshape(-1, d)
     X -= X.min(0)
     return rng.permutation(X / X.max(0) * scale)
 

@@ -30,18 +30,18 @@ def budget(size: str) -> str:
 @torch.no_grad()
 def compute(size: str, cache: Path) -> dict[str, pd.DataFrame]:
     """Tokens for each pair of the data's SNR and the SNR the model is told."""
-    model, frames, centres = load_pretrained(BASE), [], []
+    model, frames, centers = load_pretrained(BASE), [], []
     for data_snr in LEVELS:
         mixtures = paper_test_prior(data_snr).sample(1, POINTS[size], seeded("fig2", data_snr))
         true = mixtures.centers[0][mixtures.proportions[0] > 0]
-        centres.append(pd.DataFrame(true.numpy(), columns=["x0", "x1"]).assign(data_snr=data_snr))
+        centers.append(pd.DataFrame(true.numpy(), columns=["x0", "x1"]).assign(data_snr=data_snr))
         for told in LEVELS:
             tokens = model(mixtures.points, torch.tensor([told]))
             frame = pd.DataFrame(mixtures.points[0].numpy(), columns=["x0", "x1"])
             frame[["y0", "y1"]] = tokens[0].numpy()
             w2 = float(mixing_w2(tokens, mixtures))
             frames.append(frame.assign(data_snr=data_snr, told_snr=told, w2=w2))
-    return {"tokens": pd.concat(frames, ignore_index=True), "centres": pd.concat(centres, ignore_index=True)}
+    return {"tokens": pd.concat(frames, ignore_index=True), "centers": pd.concat(centers, ignore_index=True)}
 
 
 def render(tables: dict[str, pd.DataFrame]) -> dict:
@@ -52,7 +52,7 @@ def render(tables: dict[str, pd.DataFrame]) -> dict:
     for axis, ((data, told), part) in zip(axes, tables["tokens"].groupby(["data_snr", "told_snr"]), strict=True):
         axis.scatter(part["x0"], part["x1"], s=4, color="#c9d1d9", linewidths=0)
         axis.scatter(part["y0"], part["y1"], s=14, color="#1f6feb", linewidths=0, alpha=0.6)
-        true = tables["centres"].query("data_snr == @data")
+        true = tables["centers"].query("data_snr == @data")
         axis.scatter(true["x0"], true["x1"], s=40, marker="x", color="black", linewidths=1)
         axis.set(title=f"data {data:g} dB, told {told:g} dB", xticks=[], yticks=[])
         axis.set_aspect("equal", adjustable="datalim")

@@ -22,15 +22,15 @@ def budget(size: str) -> str:
 
 def compute(size: str, cache: Path) -> dict[str, pd.DataFrame]:
     """Points with their labels, and the centres."""
-    points, centres = [], []
+    points, centers = [], []
     for label, snr_db in LEVELS.items():
         m = paper_test_prior(snr_db).sample(1, POINTS[size], seeded("fig6", snr_db))
         snr = float(signal_to_noise(m.centers, m.proportions, m.noise_variance))
         points.append(
             pd.DataFrame(m.points[0].numpy(), columns=["x0", "x1"]).assign(label=m.labels[0].numpy(), data=label)
         )
-        centres.append(pd.DataFrame(m.centers[0].numpy(), columns=["x0", "x1"]).assign(data=label, snr=snr))
-    return {"points": pd.concat(points, ignore_index=True), "centres": pd.concat(centres, ignore_index=True)}
+        centers.append(pd.DataFrame(m.centers[0].numpy(), columns=["x0", "x1"]).assign(data=label, snr=snr))
+    return {"points": pd.concat(points, ignore_index=True), "centers": pd.concat(centers, ignore_index=True)}
 
 
 def render(tables: dict[str, pd.DataFrame]) -> dict:
@@ -40,7 +40,7 @@ def render(tables: dict[str, pd.DataFrame]) -> dict:
     figure, axes = plt.subplots(1, 3, figsize=(10, 3.4), layout="constrained")
     for axis, label in zip(axes, LEVELS, strict=True):
         part = tables["points"].query("data == @label")
-        stars = tables["centres"].query("data == @label")
+        stars = tables["centers"].query("data == @label")
         axis.scatter(part["x0"], part["x1"], c=part["label"], cmap="tab10", s=5, linewidths=0, vmin=0, vmax=9)
         axis.scatter(stars["x0"], stars["x1"], marker="*", s=110, color="black", edgecolor="white")
         axis.set(title=label, xticks=[], yticks=[])
@@ -50,7 +50,7 @@ def render(tables: dict[str, pd.DataFrame]) -> dict:
 
 def verdicts(tables: dict[str, pd.DataFrame]) -> list[Verdict]:
     """The SNR of each set is the one asked for."""
-    snr = tables["centres"].groupby("data", sort=False)["snr"].first()
+    snr = tables["centers"].groupby("data", sort=False)["snr"].first()
     return [
         judged(f"{label}: the SNR is {db:g} dB", f"{10 ** (db / 10):.2f}", f"{snr[label]:.2f}",
                bool(abs(snr[label] / 10 ** (db / 10) - 1) < 1e-3))
@@ -60,7 +60,7 @@ def verdicts(tables: dict[str, pd.DataFrame]) -> list[Verdict]:
 
 def findings(tables: dict[str, pd.DataFrame]) -> str:
     """That the SNR is what it should be."""
-    snr = tables["centres"].groupby("data", sort=False)["snr"].first()
+    snr = tables["centers"].groupby("data", sort=False)["snr"].first()
     return (
         "Linear SNR of the three sets, from their centres: " + ", ".join(f"{k} {v:.2f}" for k, v in snr.items()) + "."
     )

@@ -89,7 +89,7 @@ def judge_four_classes(tables: Tables) -> list[Verdict]:
         "data": ("ARI rises with the number of points", ends(tables["data"])),
     }
     said = [judged(claim, "rises", ours, rises(tables[name])) for name, (claim, ours) in claims.items()]
-    return [*said, near_lloyd(tables["distance"])]
+    return [*said, *near_lloyd(tables["distance"])]
 
 
 def tell_four_classes(tables: Tables) -> str:
@@ -113,7 +113,7 @@ def judge_classes(tables: Tables) -> list[Verdict]:
     return [
         judged("more classes are harder", "ARI falls", ends(classes), harder),
         judged("imbalance matters little", "flat", f"ARI within {little:.2f} over the ratios", bool(little < 0.1)),
-        near_lloyd(classes),
+        *near_lloyd(classes),
     ]
 
 

@@ -5,7 +5,7 @@ import pandas as pd
 
 from measureflow.reproduce.he2025.learned import sizes
 from measureflow.reproduce.he2025.learned.sweeps import DISTANCE, draw, legend_below, sentence, swept
-from measureflow.reproduce.he2025.learned.trained import Setting, measured
+from measureflow.reproduce.he2025.learned.trained import STARTED, TURNED, TURNS, Setting, measured
 from measureflow.reproduce.verdicts import Verdict, judged
 
 TITLE = "He 2025, experiment 1: minimum distance, and how long to train"
@@ -67,6 +67,9 @@ def verdicts(tables) -> list[Verdict]:
         said.append(
             judged(f"{name} recipe at distance 30: a strong alternative", "to Lloyd", words, bool(ari > lloyd - 0.05))
         )
+        ari, lloyd = part[TURNED].mean(), part[STARTED].mean()
+        claim = f"{name} recipe at distance 30: with {TURNS} turns as good as Lloyd with {TURNS} starts"
+        said.append(judged(claim, "to Lloyd", f"{ari:.3f} for {lloyd:.3f}", bool(ari > lloyd - 0.02)))
     return said
 
 
@@ -81,7 +84,14 @@ def findings(tables):
     rows = [
         f"{name} recipe ({part['steps'].iloc[0]} steps, {part['seconds'].mean():.0f} s a seed): ARI "
         + ", ".join(f"{ari:.3f}" for ari in part["ARI"])
-        + f", Lloyd {part['Lloyd ARI'].iloc[0]:.3f}"
+        + f", Lloyd {part['Lloyd ARI'].iloc[0]:.3f}; of {TURNS} turns "
+        + ", ".join(f"{ari:.3f}" for ari in part[TURNED])
+        + f", Lloyd of {TURNS} starts {part[STARTED].iloc[0]:.3f}"
         for name, part in tables["recipes"].groupby("recipe", sort=False)
     ]
-    return f"ARI one half is {where}. At distance 30, {'; '.join(rows)}. " + sentence(tables["sweep"])
+    why = (
+        "What limits one look is the naming: two clusters come by one name, by where they lie. A set turned about its "
+        f"mean is the same problem, so each set may be turned {TURNS} times and the answer kept that the model is "
+        "surest of."
+    )
+    return f"ARI one half is {where}. At distance 30, {'; '.join(rows)}. {why} " + sentence(tables["sweep"])

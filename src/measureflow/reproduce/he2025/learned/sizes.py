@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from measureflow.measures.he_mixtures import HeMixtures
 from measureflow.training.in_context import FOUND, PRINTED, Recipe
 
-QUICK = Recipe(n_steps=300, batch=64, learning_rate=6e-3, decay=None, warm_up=30, n_per_class=8, clip=1.0)
+QUICK = Recipe(n_steps=300, batch=32, learning_rate=5e-3, decay=None, warm_up=30, n_per_class=6, clip=1.0)
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ SIZES = {
     "tiny": Size(
         _steps(2, QUICK, batch=4), _steps(2, PRINTED, batch=4), _steps(4, FOUND, batch=4), 2, 2, 16, (1, 2), 1
     ),
-    "small": Size(QUICK, PRINTED, FOUND, 2, 3, 512, (1, 3, 6), 60),
+    "small": Size(QUICK, PRINTED, _steps(1000, FOUND), 2, 2, 128, (1, 3, 6), 60),
     "paper": Size(_steps(300, PRINTED, batch=64), PRINTED, FOUND, 10, 10, 512, tuple(range(3, 21))),
 }
 

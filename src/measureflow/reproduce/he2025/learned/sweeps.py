@@ -11,7 +11,7 @@ import torch
 
 from measureflow.measures.he_mixtures import HeMixtures
 from measureflow.reproduce.he2025.learned import sizes
-from measureflow.reproduce.he2025.learned.trained import Setting, measured
+from measureflow.reproduce.he2025.learned.trained import STARTED, TURNED, TURNS, Setting, measured
 from measureflow.reproduce.verdicts import Verdict, judged
 
 
@@ -49,8 +49,8 @@ def swept(sweep: Sweep, size: str, cache: Path, **model) -> pd.DataFrame:
 
 def attained(mixtures: HeMixtures) -> float:
     """The mean least distance of two centres: at least the one asked for, which is only a constraint."""
-    centres = mixtures.sample(256, torch.Generator().manual_seed(0)).centers
-    apart = torch.cdist(centres, centres) + torch.diag(torch.full((mixtures.n_classes,), torch.inf))
+    centers = mixtures.sample(256, torch.Generator().manual_seed(0)).centers
+    apart = torch.cdist(centers, centers) + torch.diag(torch.full((mixtures.n_classes,), torch.inf))
     return float(apart.amin((-2, -1)).mean())
 
 
@@ -75,14 +75,15 @@ def ends(table: pd.DataFrame, column: str = "ARI") -> str:
     return f"{mean.iloc[0]:.2f} at {mean.index[0]:g} to {mean.iloc[-1]:.2f} at {mean.index[-1]:g}"
 
 
-def near_lloyd(table: pd.DataFrame) -> Verdict:
-    """Section 4: a strong alternative to Lloyd's algorithm. Strong is within 0.05 of its ARI."""
-    mean = table.groupby("value")[["ARI", "Lloyd ARI"]].mean()
-    short = mean["Lloyd ARI"] - mean["ARI"]
-    found = f"below Lloyd's ARI by {short.min():.2f} to {short.max():.2f}"
-    return judged(
-        f"{table['sweep'].iloc[0]}: a strong alternative to Lloyd", "strong", found, bool(short.max() <= 0.05)
-    )
+def near_lloyd(table: pd.DataFrame) -> list[Verdict]:
+    """Section 4: a strong alternative to Lloyd's algorithm. Strong is within 0.05 of its ARI with as many tries."""
+    mean, said = table.groupby("value")[["ARI", "Lloyd ARI", TURNED, STARTED]].mean(), []
+    for ours, theirs, tries in (("ARI", "Lloyd ARI", "one look, one start"), (TURNED, STARTED, f"{TURNS} of each")):
+        short = mean[theirs] - mean[ours]
+        found = f"below Lloyd's ARI by {short.min():.2f} to {short.max():.2f}"
+        claim = f"{table['sweep'].iloc[0]}: a strong alternative to Lloyd ({tries})"
+        said.append(judged(claim, "strong", found, bool(short.max() <= 0.05)))
+    return said
 
 
 def tabulated(tables: dict[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
@@ -90,7 +91,8 @@ def tabulated(tables: dict[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
     shown = {}
     for name, table in tables.items():
         groups = table.groupby(["heads", "value"], sort=False)
-        means = groups[["attained", "ARI", "NMI", "loss", "Lloyd ARI", "spectral ARI"]].mean().round(3)
+        columns = ["attained", "ARI", TURNED, "NMI", "loss", "Lloyd ARI", STARTED, "spectral ARI"]
+        means = groups[columns].mean().round(3)
         means["ARI, spread over seeds"] = groups["ARI"].std(ddof=0).round(3)
         shown[name] = means.reset_index().rename(
             columns={"value": table["sweep"].iloc[0], "attained": "attained distance"}
@@ -142,6 +144,12 @@ def _draw_score(ax, part: pd.DataFrame, score: str) -> None:
             mean, spread = mine.mean(), mine.std(ddof=0)
             ax.plot(mean.index, mean, "o-", color=colour, label=f"transformer, {heads} heads")
             ax.fill_between(mean.index, mean - spread, mean + spread, color=colour, alpha=0.2, lw=0)
+        if len(mine) and score == "ARI":
+            best = part[part["heads"] == heads].groupby("value")[TURNED].mean()
+            ax.plot(best.index, best, "s:", ms=4, color=colour, label=f"{heads}, surest of {TURNS} turns")
+    if score == "ARI":
+        there = part.groupby("value")[STARTED].mean()
+        ax.plot(there.index, there, "-.", color="0.4", lw=1, label=f"Lloyd, best of {TURNS} starts")
     if score != "loss":
         ax.set_ylim(-0.02, 1.02)
         for opponent, style in (("Lloyd", "k--"), ("spectral", "k:")):
