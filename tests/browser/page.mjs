@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { ROOT, shoot } from "./harness.mjs";
 import { checkFields } from "./fields.mjs";
 import { checkReader } from "./reader.mjs";
-import { answered, clusters, once, still, test } from "./support.mjs";
+import { answered, clusters, everywhere, once, still, test } from "./support.mjs";
 
 once("the committed page is what the source builds", async () => {
   const folder = mkdtempSync(join(tmpdir(), "measureflow-build-"));
@@ -55,6 +55,25 @@ test("the theme is the system's until it is chosen", async ({ page, address }) =
   await page.reload();
   await page.getByRole("button", { name: `${own} colours` }).click();
   assert.equal(await paper(), before);
+});
+
+everywhere("nothing jumps while a view opens", async ({ page, address }) => {
+  await page.addInitScript(() => {
+    window.jumps = [];
+    new PerformanceObserver((list) => {
+      for (const { value, sources } of list.getEntries()) window.jumps.push({ value, what: sources.map(({ node }) => `${node?.nodeName} ${node?.className}`).join(", ") });
+    }).observe({ type: "layout-shift", buffered: true });
+  });
+  for (const view of ["cluster", "dynamics", "circuits", "papers"]) {
+    await page.goto("about:blank");
+    await page.goto(`${address}/#${view}`);
+    await page.locator(".panel canvas, details").first().waitFor();
+    if (view === "cluster") await answered(page);
+    await page.waitForTimeout(500);
+    const jumps = await page.evaluate(() => window.jumps);
+    const total = jumps.reduce((sum, { value }) => sum + value, 0); // the share of the window that moved, times how far
+    assert.ok(total < 0.05, `${view}: ${total.toFixed(3)}, ${jumps.map(({ what }) => what).join("; ")}`);
+  }
 });
 
 for (const width of [1280, 390])

@@ -99,6 +99,7 @@ class Circuits {
       this.circuit = await ask<Circuit>("/api/circuit", { method: "POST", headers: { "content-type": "application/json" }, body });
     } catch (error) {
       replace(this.trouble, h("p", { class: "notice bad" }, `The circuit could not be made: ${(error as Error).message}`));
+      if (!this.circuit) replace(this.body);
       return;
     } finally {
       this.loading = false;

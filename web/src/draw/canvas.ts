@@ -38,17 +38,23 @@ function within(now: number, paint: () => void): boolean {
 export function picture(label: string, height: (width: number) => number, paint: Paint): Picture {
   const element = h("canvas", { role: "img", "aria-label": label });
   let queued = 0;
-  const draw = (now: number) => {
-    queued = 0;
+  /** Give the canvas its size, which is none while it is not on the page. */
+  const fit = () => {
     const width = element.clientWidth;
-    if (!width) return;
     const tall = Math.round(height(width));
     const ratio = Math.min(3, devicePixelRatio || 1);
-    if (element.width !== Math.round(width * ratio) || element.height !== Math.round(tall * ratio)) {
+    if (width && (element.width !== Math.round(width * ratio) || element.height !== Math.round(tall * ratio))) {
       element.width = Math.round(width * ratio);
       element.height = Math.round(tall * ratio);
       element.style.height = `${tall}px`;
     }
+    return { width, tall, ratio };
+  };
+  queueMicrotask(fit); // as soon as it stands where it was made for, so that nothing below it jumps
+  const draw = (now: number) => {
+    queued = 0;
+    const { width, tall, ratio } = fit();
+    if (!width) return;
     const painted = within(now, () => {
       const c = element.getContext("2d")!;
       c.setTransform(ratio, 0, 0, ratio, 0, 0);
