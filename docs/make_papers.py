@@ -42,8 +42,9 @@ NOTES = {
     "zimin2025": """Models with 64 layers and with distinct blocks, rows trained on equal budgets, a second seed and
 models of one SNR alone are not trained: each takes hours. Where a table compares models of other budgets its verdict is
 *open*.""",
-    "he2025": """The figures of section 4 are trainings. Size small takes 300 steps, two seeds and 128 test sets; the paper
-has ten seeds. Where a set is turned eight times and the surest answer kept, Lloyd's algorithm has eight starts.""",
+    "he2025": """The figures of section 4 are trainings. Size small takes 300 steps, two seeds and 128 test sets; the
+paper has ten seeds. Where a set is turned eight times and the surest answer kept, Lloyd's algorithm has eight
+starts.""",
 }
 
 
