@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -14,23 +15,23 @@ class Rows:
     points: np.ndarray
     weights: np.ndarray
 
-    @property
+    @cached_property
     def mass(self) -> float:
         """How many rows there are with repetitions."""
         return float(self.weights.sum())
 
-    @property
+    @cached_property
     def mean(self) -> np.ndarray:
         """The centre of mass."""
         return self.weights @ self.points / self.mass
 
-    @property
+    @cached_property
     def column_variances(self) -> np.ndarray:
         """The variance of each column."""
         mean = self.mean
         return np.array([self.weights @ (x - m) ** 2 for x, m in zip(self.points.T, mean, strict=True)]) / self.mass
 
-    @property
+    @cached_property
     def variance(self) -> float:
         """The mean over the columns of their variances."""
         return float(self.column_variances.mean()) if self.points.shape[1] else 0.0
