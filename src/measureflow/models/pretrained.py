@@ -91,7 +91,8 @@ def load_model(folder: str | Path) -> nn.Module:
 def warm_start(model: nn.Module, start: str) -> None:
     """Give a fresh model the weights of another wherever they fit; a shared block is copied into each distinct one.
 
-    ``start`` names a shipped model, or the folder of one.
+    Hidden layers may be wider than the other's: their new units read at random and say nothing yet, so the wider model
+    begins as the same map. ``start`` names a shipped model, or the folder of one.
     """
     source = _tensors(start)
     fitting = {}
@@ -99,9 +100,25 @@ def warm_start(model: nn.Module, start: str) -> None:
         given = source.get(name, source.get(_of_shared_block(name)))
         if given is not None and given.shape == tensor.shape:
             fitting[name] = given
+        elif given is not None and given.ndim == tensor.ndim <= 2 and _is_wider(tensor, given):
+            fitting[name] = _widened(tensor, given)
     if not fitting:
         raise ValueError(f"start: no weight of {start!r} fits this model")
     model.load_state_dict(fitting, strict=False)
+
+
+def _is_wider(tensor: Tensor, given: Tensor) -> bool:
+    """Whether one axis is longer, and no other differs."""
+    longer = [a - b for a, b in zip(tensor.shape, given.shape, strict=True)]
+    return sorted(longer)[:-1] == [0] * (len(longer) - 1) and max(longer) > 0
+
+
+def _widened(tensor: Tensor, given: Tensor) -> Tensor:
+    """Weights of a wider layer: those given, zero for what new units say, and as they are for what new units read."""
+    wide = tensor.clone()
+    wide[..., given.shape[-1] :] *= float(tensor.ndim == 1)
+    wide[tuple(slice(n) for n in given.shape)] = given
+    return wide
 
 
 def digest(start: str) -> str:

@@ -61,6 +61,7 @@ class TrainingConfig:
     model: dict = field(default_factory=dict)
     start: str = ""  # a shipped model, or the folder of one, whose weights are the first ones where they fit
     seed: int = 0
+    optimiser: str = "adamw"  # or "muon"
     weight_decay: float = 0.01
     clip: float = 1.0  # largest norm of the gradient
     average: float = 0.0  # decay of the running average of the weights that is shipped; 0 ships the last weights
@@ -108,6 +109,8 @@ class TrainingConfig:
             begun.append(dataclasses.asdict(stage))
             start += stage.steps
         decisive["stages"], decisive["aim"] = begun, type(self.aim).__name__
+        if self.optimiser == "adamw":
+            decisive.pop("optimiser")  # as before there was a choice, so that older checkpoints go on
         decisive["start"] = digest(self.start) if self.start else ""  # the weights decide, not where they lie
         return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()[:16]
 

@@ -6,9 +6,12 @@ import math
 from collections.abc import Callable, Iterable
 
 from torch import Tensor, nn
-from torch.optim import Optimizer
+from torch.optim import AdamW, Optimizer
 from torch.optim.lr_scheduler import LRScheduler
 
+from measureflow.training.muon import Muon
+
+OPTIMISERS: dict[str, type[AdamW] | type[Muon]] = {"adamw": AdamW, "muon": Muon}
 
 class Descent:
     """An optimiser whose rate follows a schedule and whose gradient is clipped."""

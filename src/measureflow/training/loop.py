@@ -18,7 +18,7 @@ from torch.utils.data import DataLoader, Dataset
 from measureflow.models.checkpoints import load_tensors, save_tensors, write_atomically
 from measureflow.models.pretrained import KINDS, build, save_model, warm_start
 from measureflow.training.config import TrainingConfig, seeded
-from measureflow.training.descent import Descent
+from measureflow.training.descent import OPTIMISERS, Descent
 
 STEP_FACTS = ("step", "n", "rate", "loss", "gradient", "seconds")  # what the log says of each step
 
@@ -33,6 +33,8 @@ class Training:
     def __init__(self, config: TrainingConfig, folder: str | Path, *, resume: bool = False, devices: int | None = None):
         if config.kind not in KINDS:
             raise ValueError(f"kind must be one of {', '.join(KINDS)}, got {config.kind!r}")
+        if config.optimiser not in OPTIMISERS:
+            raise ValueError(f"optimiser must be one of {', '.join(OPTIMISERS)}, got {config.optimiser!r}")
         self.config, self.folder = config, Path(folder)
         self.checkpoint, self.log = self.folder / "checkpoint.safetensors", self.folder / "log.csv"
         if self.checkpoint.exists() and not resume:
@@ -44,7 +46,8 @@ class Training:
         if config.start:
             warm_start(self.model, config.start)
         self.average = {name: t.detach().clone() for name, t in self.model.named_parameters()}
-        self.optimiser = torch.optim.AdamW(_groups(self.model, config.weight_decay), lr=1.0, betas=(0.9, 0.99))
+        optimiser = OPTIMISERS[config.optimiser]
+        self.optimiser = optimiser(_groups(self.model, config.weight_decay), lr=1.0, betas=(0.9, 0.99))
         self.done, self.stopping = 0, False
         if self.checkpoint.exists():
             self._load()

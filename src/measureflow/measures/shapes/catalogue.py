@@ -151,9 +151,9 @@ SHAPES: dict[Callable[[Rng, int, int], np.ndarray], float] = {
 }
 
 
-def any_shape(rng: Rng) -> Callable[[Rng, int, int], np.ndarray]:
-    """A shape drawn from the catalogue."""
-    parts = np.array(list(SHAPES.values()))
+def any_shape(rng: Rng, *, evenly: bool = False) -> Callable[[Rng, int, int], np.ndarray]:
+    """A shape drawn from the catalogue; evenly, or as often as it says."""
+    parts = np.ones(len(SHAPES)) if evenly else np.array(list(SHAPES.values()))
     return list(SHAPES)[int(rng.choice(len(parts), p=parts / parts.sum()))]
 
 

@@ -11,13 +11,13 @@ from torch import Tensor
 from measureflow.measures.shapes.catalogue import Rng, any_shape, draw_shape, rotation
 from measureflow.measures.shapes.columns import with_effects
 from measureflow.measures.shapes.placement import any_overlap, any_placement, moved_apart
-from measureflow.measures.shapes.scenes import any_scene
+from measureflow.measures.shapes.scenes import any_scene, round_mixture
 
 NOISE = -1  # the label of rows that belong to no cluster
 FEW = {
-    1: 0.12,
-    2: 0.2,
-    3: 0.17,
+    1: 0.15,
+    2: 0.19,
+    3: 0.16,
     4: 0.12,
     5: 0.1,
     6: 0.08,
@@ -25,6 +25,7 @@ FEW = {
     8: 0.04,
 }  # chances of so many clusters; the rest ...
 MANY = (9, 22)  # ... goes to numbers between these, evenly on a logarithmic scale
+ROUND = 0.1  # the share of sets that are mixtures of one round noise, however much their clusters overlap
 DIMENSIONS = {1: 3, 2: 27, 3: 10, 4: 10, 5: 7, 6: 6, 8: 8, 10: 6, 13: 6, 16: 5, 20: 4, 30: 5, 45: 2, 64: 1}
 
 
@@ -67,7 +68,9 @@ class ShapePrior:
         """One set: points (n, d), centred and of unit mean square, and labels (n,)."""
         K = self._n_clusters(n, d, rng)
         labels = _labels(rng, n, K)
-        if d > 1 and 1 < K <= 6 and rng.random() < 0.25:
+        if K > 1 and rng.random() < ROUND:
+            points = round_mixture(rng, labels, K, d)
+        elif d > 1 and 1 < K <= 6 and rng.random() < 0.25:
             points = any_scene(rng, labels, K, d)
         else:
             points = _placed(rng, labels, K, d)
@@ -103,7 +106,7 @@ def _labels(rng: Rng, n: int, K: int) -> np.ndarray:
 def _placed(rng: Rng, labels: np.ndarray, K: int, d: int) -> np.ndarray:
     """Clusters of drawn shapes, sizes and orientations at centres as far apart as a drawn overlap asks."""
     K = labels.max() + 1
-    alike, shape = rng.random() < 0.6, any_shape(rng)
+    alike, shape = rng.random() < 0.6, any_shape(rng, evenly=K == 1)
     aspect = rng.choice([0.0, rng.uniform(0, 1.4)])
     shared = _ellipsoid(rng, d, aspect) if rng.random() < 0.5 else None
     spread = rng.choice([0.0, rng.uniform(0, 0.9)])

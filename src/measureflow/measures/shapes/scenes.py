@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from measureflow.measures.decibels import from_decibels
 from measureflow.measures.shapes.catalogue import Rng, directions, draw_shape, gaussian, rotation
 
 
@@ -55,8 +56,23 @@ def core_and_halo(rng: Rng, labels: np.ndarray, K: int, d: int) -> np.ndarray:
     return points
 
 
+def linked(rng: Rng, labels: np.ndarray, K: int, d: int) -> np.ndarray:
+    """Rings that pass through one another like the links of a chain; in two columns they only cross."""
+    angle, upright = 2 * np.pi * rng.random(len(labels)), labels % 2 if d > 2 else np.zeros(len(labels))
+    links = np.stack([np.cos(angle) + 1.2 * labels, np.sin(angle) * (1 - upright), np.sin(angle) * upright], 1)
+    points = np.zeros((len(labels), d))
+    points[:, : min(d, 3)] = links[:, : min(d, 3)]
+    return (points + rng.uniform(0.04, 0.15) * gaussian(rng, len(labels), d)) @ rotation(rng, d)
+
+
+def round_mixture(rng: Rng, labels: np.ndarray, K: int, d: int) -> np.ndarray:
+    """Normal centres in one round noise, at a signal-to-noise ratio of 3 to 20 decibels: overlap is as it comes."""
+    noise = np.sqrt(1 / from_decibels(rng.uniform(3, 20)))
+    return gaussian(rng, K, d)[labels] + noise * gaussian(rng, len(labels), d)
+
+
 # Each scene with how often it is drawn, in parts.
-SCENES = {nested: 35, moons: 25, stripes: 20, arms: 10, crossing: 10, core_and_halo: 10}
+SCENES = {nested: 35, moons: 25, stripes: 20, arms: 10, crossing: 10, core_and_halo: 10, linked: 10}
 
 
 def any_scene(rng: Rng, labels: np.ndarray, K: int, d: int) -> np.ndarray:

@@ -16,10 +16,11 @@ class AnyShapeConfig:
     n_messages: int = 8  # numbers that each head passes on
     n_keys: int = 8  # width of the learned part of the score
     hidden: int = 320
+    judge_hidden: int = 64  # of the networks that judge merges
     n_layers: int = 6
     reshape_after: int = 2  # layers after which space is reshaped by the noise found so far; 0 never
 
     def __post_init__(self):
-        for name in ("n_near", "n_em", "n_features", "n_colours", "hidden", "n_layers"):
+        for name in ("n_near", "n_em", "n_features", "n_colours", "hidden", "judge_hidden", "n_layers"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")

@@ -69,7 +69,7 @@ class AnyShapeFlow(nn.Module):
         self.config = c = config or AnyShapeConfig()
         self.start = nn.Sequential(nn.Linear(N_FACTS, c.n_features), nn.GELU(), nn.Linear(c.n_features, c.n_features))
         self.connect = zero_linear(len(PATH_SHARES), c.n_features)
-        self.of_paths, self.of_pairs = MergeJudge(c.n_features), MergeJudge(c.n_features)
+        self.of_paths, self.of_pairs = (MergeJudge(c.n_features, c.judge_hidden) for _ in range(2))
         self.restart = nn.Sequential(nn.Linear(N_FACTS, c.n_features), nn.GELU(), nn.Linear(c.n_features, c.n_features))
         judge = nn.Linear(c.n_features, 1)
         nn.init.constant_(judge.bias, -2.0)  # space begins nearly as it is
