@@ -7,6 +7,7 @@ from scipy.stats import kurtosis, skew
 from measureflow.measures.shapes import COLUMN_EFFECTS, PLACEMENTS, SCENES, SHAPES, ShapePrior, catalogue, columns
 from measureflow.measures.shapes.catalogue import draw_shape
 from measureflow.measures.shapes.placement import moved_apart
+from measureflow.measures.shapes.scenes import round_mixture
 
 
 def rng(seed=0):
@@ -148,6 +149,34 @@ def test_nested_shells_share_their_centre():
     reach = np.linalg.norm(X, axis=1)
     assert np.linalg.norm(means, axis=1).max() < 0.3
     assert reach[labels == 2].min() > reach[labels == 1].max() - 0.5
+
+
+def test_links_pass_through_one_another():
+    labels = np.arange(2000) % 2
+    X = SCENES_BY_NAME["linked"](rng(), labels, 2, 3)
+    first, second = X[labels == 0], X[labels == 1]
+    centre, axes = first.mean(0), np.linalg.svd(first - first.mean(0), full_matrices=False)[2]
+    height = (second - centre) @ axes[2]  # above and below the disc that the first ring bounds
+    through = second[np.abs(height) < 0.1] - centre
+    distance = np.linalg.norm(through, axis=1)
+    assert (distance < 0.6).any()
+    assert (distance > 1.4).any()
+
+
+def test_round_mixtures_have_the_noise_they_were_drawn_with():
+    labels = np.arange(4000) % 4
+    for seed in range(5):
+        X = round_mixture(rng(seed), labels, 4, 3)
+        within = [np.cov(X[labels == k].T) for k in range(4)]
+        noise = np.mean([np.trace(W) / 3 for W in within])
+        assert max(np.abs(W - noise * np.eye(3)).max() for W in within) < 0.15 * noise  # round, one size; 1,000 rows each
+        assert 10**-2.1 < noise < 10**-0.25  # 3 to 20 decibels below centres of variance one
+
+
+def test_single_clusters_have_every_shape_equally_often():
+    drawn = [catalogue.any_shape(random, evenly=True).__name__ for random in [rng(3)] for _ in range(1900)]
+    counts = np.array([drawn.count(shape.__name__) for shape in SHAPES])
+    assert counts.min() > 60  # 100 each, five standard deviations below
 
 
 SCENES_BY_NAME = {scene.__name__: scene for scene in SCENES}

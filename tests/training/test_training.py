@@ -188,6 +188,33 @@ def test_tensors_that_do_not_fit_stay_fresh(teacher, tmp_path):
         assert torch.equal(tensor, given[name] if fits else fresh[name]), name
 
 
+@pytest.mark.parametrize("optimiser", ["adamw", "muon"])
+def test_a_run_resumes_under_every_optimiser(optimiser, tmp_path):
+    config = replace(SHORT, optimiser=optimiser)
+    Training(config, tmp_path / "whole").run()
+    parts = Training(config, tmp_path / "parts")
+
+    def interrupt(facts):
+        parts.stopping = facts["step"] == 2
+
+    parts.run(interrupt)
+    Training(config, tmp_path / "parts", resume=True).run()
+    assert same(weights(tmp_path / "whole"), weights(tmp_path / "parts"))
+
+
+def test_an_unknown_optimiser_is_named(tmp_path):
+    with pytest.raises(ValueError, match="optimiser must be one of adamw, muon, got 'sgd'"):
+        Training(replace(SHORT, optimiser="sgd"), tmp_path)
+
+
+def test_a_wider_model_starts_as_the_same_map(teacher, tmp_path):
+    wide = started(teacher, tmp_path / "run", hidden=2 * TINY.model["hidden"]).model
+    mixtures, given = data_of(SHORT, 0), load_model(teacher)
+    torch.testing.assert_close(wide(mixtures.points, mixtures.snr_db), given(mixtures.points, mixtures.snr_db))
+    new = wide.state_dict()["blocks.0.ffn.0.weight"][TINY.model["hidden"] :]
+    assert (new.abs().sum(1) > 0).all()  # new units read something, so they can learn
+
+
 def test_other_first_weights_make_another_run(teacher):
     config = replace(SHORT, start=str(teacher))
     before = config.fingerprint(6)

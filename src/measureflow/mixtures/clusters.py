@@ -44,6 +44,11 @@ class GaussianClusters:
         return self.frame.covariances_outward(self.mixture.covariances)
 
     @property
+    def are_round(self) -> bool:
+        """Whether one round noise described the rows as they are: no shape had to be learned."""
+        return self.frame.n_learned == 0 and isinstance(self.mixture, SharedNoise)
+
+    @property
     def snr_db(self) -> float:
         """Variance of the centres over that of the noise in the frame, in decibels."""
         return signal_to_noise_db(self.mixture.weights, self.mixture.centers, self.mixture.variance)

@@ -50,6 +50,7 @@ class Judged:
     numbers: np.ndarray  # numbers of clusters that were considered ...
     chances: np.ndarray  # ... and their probabilities
     misfit: float
+    are_round: bool  # the clusters that the Gaussians found
 
     @classmethod
     def of(cls, number: int) -> Judged:
@@ -62,7 +63,7 @@ class Judged:
             clusters = GaussianClusters.of(found.frame, found.mixture)
             r, misfit = clusters.probabilities(points), gaussian_misfit(clusters, points)
         numbers, chances = (np.array(list(part)) for part in zip(*found.posterior.items(), strict=True))
-        return cls(points, labels, r, numbers, chances, misfit)
+        return cls(points, labels, r, numbers, chances, misfit, clusters.are_round)
 
     @property
     def opinion(self) -> Opinion:

@@ -57,8 +57,9 @@ class Muon(Optimizer):
     def _adam(self, weight: Tensor, group: dict) -> Tensor:
         state, (first, second) = self._state(weight, "mean", "square", "steps"), group["betas"]
         state["steps"] += 1
-        mean = state["mean"].lerp_(weight.grad, 1 - first) / (1 - first ** state["steps"])
-        square = state["square"].lerp_(weight.grad.square(), 1 - second) / (1 - second ** state["steps"])
+        steps = float(state["steps"])
+        mean = state["mean"].lerp_(weight.grad, 1 - first) / (1 - first**steps)
+        square = state["square"].lerp_(weight.grad.square(), 1 - second) / (1 - second**steps)
         return mean / (square.sqrt() + group["eps"])
 
     def _state(self, weight: Tensor, *names: str) -> dict[str, Tensor]:
