@@ -169,7 +169,9 @@ def test_round_mixtures_have_the_noise_they_were_drawn_with():
         X = round_mixture(rng(seed), labels, 4, 3)
         within = [np.cov(X[labels == k].T) for k in range(4)]
         noise = np.mean([np.trace(W) / 3 for W in within])
-        assert max(np.abs(W - noise * np.eye(3)).max() for W in within) < 0.15 * noise  # round, one size; 1,000 rows each
+        assert (
+            max(np.abs(W - noise * np.eye(3)).max() for W in within) < 0.15 * noise
+        )  # round, one size; 1,000 rows each
         assert 10**-2.1 < noise < 10**-0.25  # 3 to 20 decibels below centres of variance one
 
 

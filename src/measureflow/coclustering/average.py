@@ -1,56 +1,57 @@
-r"""How two opinions become one, weighed by how far facts about the rows speak for the Gaussians.
+r"""How two opinions become one, weighed by what facts about the rows say.
 
-Of pairs of rows the average is taken, and of the number of clusters the product of powers:
+Either the rows are a mixture of Gaussians in one round noise, with probability :math:`\rho`, and then the Gaussians are
+right; or they are not, and both opinions count. Of pairs of rows an average is taken then, and of the number of
+clusters a product of powers:
 
-.. math:: P = \pi\, P^{\text{Gaussian}} + (1 - \pi)\, P^{\text{shape}}, \qquad
-    \operatorname{logit} \pi = b + \sum_f w_f f, \qquad
-    p(K) \propto p^{\text{shape}}(K)^{\alpha}\, p^{\text{Gaussian}}(K)^{\beta}\, e^{\gamma\, 1[K = K_\text{cut}]}
+.. math:: P = \rho\, P^{\text{Gaussian}} + (1 - \rho)
+        \left[\pi\, \sigma(a\, l^{\text{Gaussian}}) + (1 - \pi)\, \sigma(b\, l^{\text{shape}} + c)\right]
 
-Before they are averaged, both opinions of pairs are made as sure of themselves as they have reason to be: their logits
-are scaled, and those of the shapes shifted. The cut is the shapes' own partition; the exponents are lines in pi. All
-these numbers were fitted by likelihood to sets that the flows were not trained on (`training.fit_average`); only the
-odds of a single cluster are then raised, because such sets are rarer there than tables without clusters are.
+.. math:: p(K) = \rho\, p^{\text{Gaussian}}(K) + (1 - \rho)\, q(K), \qquad
+    q(K) \propto p^{\text{shape}}(K)^{\alpha}\, p^{\text{Gaussian}}(K)^{\beta}\, e^{\gamma\, 1[K = K_\text{cut}]}
+
+where l are the logits of P, :math:`\rho` and :math:`\pi` are logistic functions of the facts, the cut is the shapes'
+own partition, and the exponents are lines in pi. All these numbers were fitted by likelihood to sets that the flows
+were not trained on (`training.fit_average`), :math:`\rho` as if half of all sets were round. Only the odds of a single
+cluster are then raised, because such sets are rarer there than tables without clusters are.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import expit, logit, softmax
-from scipy.stats import chi2
 
-from measureflow.coclustering.opinions import Opinion
-from measureflow.coclustering.partition import Partition
-from measureflow.measures.partitions import expected_index
-from measureflow.mixtures.clusters import GaussianClusters
+from measureflow.coclustering.facts import FACTS
+from measureflow.coclustering.opinions import GaussianOpinion, Opinion
 from measureflow.models.checkpoints import read_json
 
 SUREST = 1e-4  # no opinion of a pair is nearer to zero or one than this before its logit is scaled
-FACTS = (
-    "sure shapes",  # the expected index of the shapes' own partition, in their opinion
-    "shapes of Gaussians",  # that of the Gaussians' partition, in the shapes' opinion
-    "sure Gaussians",  # that of the Gaussians' partition, in their own opinion
-    "misfit",  # how far the rows' distances to their centres are from those of Gaussians (Kolmogorov and Smirnov)
-    "log rows",
-    "log columns",
-    "log clusters",  # that the Gaussians find
-    "one cluster",  # its probability in the shapes' opinion
-)
-
-SCALARS = ("bias", "shape_scale", "shape_shift", "gaussian_scale")
+SCALARS = ("bias", "round_bias", "shape_scale", "shape_shift", "gaussian_scale")
 EXPONENTS = ("shapes", "Gaussians", "cut")  # of the number of clusters: constants, then slopes in pi
 SINGLE_ODDS = 4.0  # of the sets of the fit one in eight is a single cluster, of tables one in three is supposed to be
 LEAST = 1e-4  # added to each probability of a number of clusters before its logarithm is taken
+
+
+class Averaged(NamedTuple):
+    """One opinion of two."""
+
+    opinion: Opinion
+    p_round: float  # the probability that the rows are Gaussians in one round noise
+    gaussian_weight: float  # of the Gaussians' opinion in it
 
 
 @dataclass(frozen=True)
 class Average:
     """The numbers that weigh two opinions."""
 
-    weights: tuple[float, ...]  # of the facts
+    weights: tuple[float, ...]  # of the facts, for pi
     bias: float
+    round_weights: tuple[float, ...]  # of the facts, for rho
+    round_bias: float
     shape_scale: float
     shape_shift: float
     gaussian_scale: float
@@ -66,30 +67,39 @@ class Average:
         """The numbers in a table; a ValueError says what is wrong with one that comes from a file of that name."""
         if table.get("facts") != list(FACTS):
             raise ValueError(f"{name} weighs other facts than {', '.join(FACTS)}")
-        wanted = {"weights": len(FACTS), "exponents": 2 * len(EXPONENTS)} | dict.fromkeys(SCALARS, 1)
+        lists = {"weights": len(FACTS), "round_weights": len(FACTS), "exponents": 2 * len(EXPONENTS)}
+        wanted = lists | dict.fromkeys(SCALARS, 1)
         found = {name: np.ravel(table.get(name, ())) for name in wanted}
         if not all(_are_numbers(found[name], n) for name, n in wanted.items()):
             raise ValueError(f"{name} must hold finite numbers: " + ", ".join(f"{n} {w}" for w, n in wanted.items()))
-        weights, exponents = (tuple(found[name].tolist()) for name in ("weights", "exponents"))
-        bias, shape_scale, shape_shift, gaussian_scale = (float(found[name][0]) for name in SCALARS)
-        return cls(weights, bias, shape_scale, shape_shift, gaussian_scale, exponents)
+        return cls(
+            **{name: tuple(found[name].tolist()) for name in lists},
+            **{name: float(found[name][0]) for name in SCALARS},
+        )
 
-    def of(self, shapes: Opinion, gaussians: Opinion, facts: np.ndarray, n_cut: int) -> tuple[Opinion, float]:
-        """One opinion of two, and the weight of the Gaussians in it; ``n_cut`` clusters are in the shapes' own cut."""
+    def of(self, shapes: Opinion, gaussians: GaussianOpinion, facts: np.ndarray, n_cut: int) -> Averaged:
+        """One opinion of two, where ``n_cut`` clusters are in the shapes' own cut."""
+        rho = float(expit(self.round_bias + np.dot(self.round_weights, facts)))
         pi = float(expit(self.bias + np.dot(self.weights, facts)))
-        P = pi * self.of_gaussian_pairs(gaussians.together) + (1 - pi) * self.of_shape_pairs(shapes.together)
+        both = pi * self.of_gaussian_pairs(gaussians.together) + (1 - pi) * self.of_shape_pairs(shapes.together)
         numbers = sorted({1, *shapes.n_clusters, *gaussians.n_clusters, n_cut})
         logits = count_facts(shapes, gaussians, n_cut, numbers, pi) @ np.array(self.exponents)
         logits[numbers.index(1)] += np.log(SINGLE_ODDS)
-        n_clusters = dict(zip(numbers, softmax(logits).tolist(), strict=True))
-        return Opinion(P, n_clusters, shapes.outlying), pi  # Gaussians have no word for rows that belong to nothing
+        of_gaussians = np.array([gaussians.n_clusters.get(K, 0.0) for K in numbers])
+        n_clusters = rho * of_gaussians + (1 - rho) * softmax(logits)
+        opinion = Opinion(
+            rho * gaussians.together + (1 - rho) * both,
+            dict(zip(numbers, n_clusters.tolist(), strict=True)),
+            (1 - rho) * shapes.outlying,  # Gaussians have no word for rows that belong to nothing
+        )
+        return Averaged(opinion, rho, rho + (1 - rho) * pi)
 
     def of_shape_pairs(self, P):
         """Probabilities of pairs as the shapes should have said them."""
         return expit(self.shape_scale * _logit(P) + self.shape_shift)
 
     def of_gaussian_pairs(self, P):
-        """Probabilities of pairs as the Gaussians should have said them."""
+        """Probabilities of pairs as the Gaussians should have said them where rows are not round."""
         return expit(self.gaussian_scale * _logit(P))
 
 
@@ -100,37 +110,6 @@ def count_facts(shapes: Opinion, gaussians: Opinion, n_cut: int, numbers: list[i
         for K in numbers
     ]
     return np.concatenate([said, pi * np.array(said)], 1)
-
-
-def facts(
-    shapes: Opinion, gaussians: Opinion, cut: Partition, labels: np.ndarray, misfit: float, n_columns: int
-) -> np.ndarray:
-    """What speaks for the one opinion or the other, in the order of `FACTS`.
-
-    The cut is the shapes' own partition, labels (n,) are those of the Gaussians.
-    """
-    n_clusters = int(labels.max()) + 1
-    return np.array(
-        [
-            cut.expected_index,
-            expected_index(shapes.together, labels, shapes.p_one),
-            expected_index(gaussians.together, labels, float(n_clusters == 1)),
-            misfit,
-            np.log(len(labels) / 200),
-            np.log(n_columns),
-            np.log(n_clusters),
-            shapes.p_one,
-        ]
-    )
-
-
-def gaussian_misfit(clusters: GaussianClusters, X: np.ndarray) -> float:
-    """The largest gap between the distribution of squared distances to the nearest centre and that of Gaussian rows."""
-    points, mixture = clusters.frame.rows_inward(X), clusters.mixture
-    if mixture.variance <= 0 or points.shape[1] == 0:
-        return 1.0
-    gaps = np.sort(chi2.cdf(mixture.squared_distances(points).min(1), points.shape[1]))
-    return float(np.abs(gaps - (np.arange(len(gaps)) + 0.5) / len(gaps)).max())
 
 
 def _are_numbers(values: np.ndarray, count: int) -> bool:

@@ -1,4 +1,4 @@
-"""What two flows say together: their average opinion of the rows, and the better of their two partitions under it."""
+"""What two flows say together: their average opinion of the rows, and which of their two partitions is the answer."""
 
 from __future__ import annotations
 
@@ -6,9 +6,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from measureflow.coclustering.average import Average, facts, gaussian_misfit
+from measureflow.coclustering.average import Average
 from measureflow.coclustering.clusters import SeenRows, ShapedClusters
-from measureflow.coclustering.opinions import Opinion, consistent, of_gaussians, of_shapes, with_copies
+from measureflow.coclustering.facts import facts, gaussian_misfit
+from measureflow.coclustering.opinions import (
+    GaussianOpinion,
+    Opinion,
+    consistent,
+    of_gaussians,
+    of_shapes,
+    with_copies,
+)
 from measureflow.coclustering.partition import Partition, inner_tree, judged, outliers, tree_cut
 from measureflow.mixtures.clusters import GaussianClusters
 from measureflow.mixtures.rows import Rows
@@ -25,7 +33,8 @@ class Agreement:
     """What two opinions of the same rows come to."""
 
     opinion: Opinion  # their average
-    gaussian_weight: float  # of the Gaussians' opinion in it
+    p_round: float  # the probability that the rows are Gaussians in one round noise
+    gaussian_weight: float  # of the Gaussians' opinion in the average
     gaussians: Partition
     shapes: Partition  # the best cut of the tree of the opinion, or that of as many clusters as were asked for
 
@@ -34,29 +43,28 @@ class Agreement:
         cls,
         average: Average,
         shapes: Opinion,
-        gaussians: Opinion,
-        labels: np.ndarray,
-        misfit: float,
+        gaussians: GaussianOpinion,
         points: np.ndarray,
         n_clusters: int | None = None,
     ) -> Agreement:
-        """The agreement of shapes and Gaussians, the latter with a partition of points (n, d) and their misfit."""
+        """The agreement of shapes and Gaussians on points (n, d)."""
         cut = tree_cut(shapes)
-        known = facts(shapes, gaussians, cut, labels, misfit, points.shape[1])
-        opinion, weight = average.of(shapes, gaussians, known, cut.n_clusters)
+        known = facts(shapes, gaussians, cut, points.shape[1])
+        opinion, p_round, weight = average.of(shapes, gaussians, known, cut.n_clusters)
         opinion = with_copies(opinion, points)
         tree = inner_tree(opinion, n_clusters)
         opinion = consistent(opinion, tree[1]) if n_clusters is None else opinion.given(n_clusters)
-        return cls(opinion, weight, judged(opinion, labels), tree_cut(opinion, n_clusters, tree))
+        best = tree_cut(opinion, n_clusters, tree)
+        return cls(opinion, p_round, weight, judged(opinion, gaussians.labels), best)
 
     @property
     def gaussians_win(self) -> bool:
-        """Whether the Gaussians' partition is worth at least as much as the other, but for rounding."""
-        return self.gaussians.worth >= self.shapes.worth - ROUNDING
+        """Whether the rows are probably round, or the Gaussians' partition is worth as much as the other."""
+        return self.p_round > 0.5 or self.gaussians.worth >= self.shapes.worth - ROUNDING
 
     @property
     def partition(self) -> Partition:
-        """The better of the two."""
+        """The Gaussians' or the cut."""
         return self.gaussians if self.gaussians_win else self.shapes
 
     @property
@@ -92,8 +100,7 @@ def consult(
     if len(X) < FEWEST_ROWS or not frame.used.any() or clusters.mixture.variance <= 0:
         return None
     points = frame.rows_inward(X)
-    r = clusters.probabilities(X)
-    shapes, gaussians = of_shapes(flow, points), of_gaussians(r, n_clusters_posterior)
-    misfit = gaussian_misfit(clusters, X)
-    agreement = Agreement.of(average, shapes, gaussians, r.argmax(1), misfit, points, n_clusters)
+    r, misfit = clusters.probabilities(X), gaussian_misfit(clusters, X)
+    gaussians = of_gaussians(r, n_clusters_posterior, misfit, clusters.are_round)
+    agreement = Agreement.of(average, of_shapes(flow, points), gaussians, points, n_clusters)
     return Consensus(**vars(agreement), seen=SeenRows(frame, points))

@@ -37,6 +37,20 @@ class Opinion:
         return replace(self, n_clusters={n_clusters: 1.0})
 
 
+@dataclass(frozen=True)
+class GaussianOpinion(Opinion):
+    """What a mixture of Gaussians says of n rows, and how well it fits them."""
+
+    r: np.ndarray  # (n, K): the probability of each cluster for each row
+    misfit: float  # how far the rows' distances to their centres are from those of Gaussians
+    are_round: bool  # whether one round noise was enough
+
+    @property
+    def labels(self) -> np.ndarray:
+        """The most probable cluster (n,) of each row."""
+        return self.r.argmax(1)
+
+
 @torch.no_grad()
 def of_shapes(flow: AnyShapeFlow, points: np.ndarray) -> Opinion:
     """The opinion of the flow that knows clusters of any shape, of points (n, d)."""
@@ -70,7 +84,7 @@ def with_copies(opinion: Opinion, points: np.ndarray) -> Opinion:
     return replace(opinion, together=np.where(first[:, None] == first, 1.0, opinion.together))
 
 
-def of_gaussians(r: np.ndarray, n_clusters: dict[int, float]) -> Opinion:
+def of_gaussians(r: np.ndarray, n_clusters: dict[int, float], misfit: float, are_round: bool) -> GaussianOpinion:
     r"""The opinion of a mixture, from its responsibilities r (n, K): two rows belong together with probability
     :math:`\sum_k r_{ik} r_{jk}`, and no row belongs to nothing."""
-    return Opinion(r @ r.T, n_clusters, np.zeros(len(r)))
+    return GaussianOpinion(r @ r.T, n_clusters, np.zeros(len(r)), r, misfit, are_round)

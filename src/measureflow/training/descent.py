@@ -13,6 +13,7 @@ from measureflow.training.muon import Muon
 
 OPTIMISERS: dict[str, type[AdamW] | type[Muon]] = {"adamw": AdamW, "muon": Muon}
 
+
 class Descent:
     """An optimiser whose rate follows a schedule and whose gradient is clipped."""
 

@@ -25,7 +25,6 @@ FEW = {
     8: 0.04,
 }  # chances of so many clusters; the rest ...
 MANY = (9, 22)  # ... goes to numbers between these, evenly on a logarithmic scale
-ROUND = 0.1  # the share of sets that are mixtures of one round noise, however much their clusters overlap
 DIMENSIONS = {1: 3, 2: 27, 3: 10, 4: 10, 5: 7, 6: 6, 8: 8, 10: 6, 13: 6, 16: 5, 20: 4, 30: 5, 45: 2, 64: 1}
 
 
@@ -48,11 +47,12 @@ class ShapePrior:
 
     >>> sets = ShapePrior().sample(2, 100, np.random.default_rng(0), d=3)
     >>> sets.points.shape, sets.n_clusters.tolist()
-    (torch.Size([2, 100, 3]), [5, 8])
+    (torch.Size([2, 100, 3]), [5, 3])
     """
 
     dimensions: dict[int, float] = field(default_factory=lambda: dict(DIMENSIONS))
     rows_per_cluster: int = 12  # so many at least on average: the number of clusters is bounded by it
+    round_share: float = 0.1  # of the sets: mixtures of one round noise, however much their clusters overlap
 
     def sample(self, batch: int, n: int, rng: Rng, d: int | None = None) -> LabelledSets:
         """``batch`` sets of ``n`` points in ``d`` columns, or in a number of columns drawn from the list."""
@@ -68,7 +68,7 @@ class ShapePrior:
         """One set: points (n, d), centred and of unit mean square, and labels (n,)."""
         K = self._n_clusters(n, d, rng)
         labels = _labels(rng, n, K)
-        if K > 1 and rng.random() < ROUND:
+        if K > 1 and rng.random() < self.round_share:
             points = round_mixture(rng, labels, K, d)
         elif d > 1 and 1 < K <= 6 and rng.random() < 0.25:
             points = any_scene(rng, labels, K, d)

@@ -1,0 +1,58 @@
+"""Facts about a set that speak for the Gaussians or for the shapes, and for how far to believe either."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import entr
+from scipy.stats import chi2
+
+from measureflow.coclustering.opinions import GaussianOpinion, Opinion
+from measureflow.coclustering.partition import Partition
+from measureflow.measures.partitions import expected_index
+from measureflow.mixtures.clusters import GaussianClusters
+
+FACTS = (
+    "sure shapes",  # the expected index of the shapes' own partition, in their opinion
+    "shapes of Gaussians",  # that of the Gaussians' partition, in the shapes' opinion
+    "sure Gaussians",  # that of the Gaussians' partition, in their own opinion
+    "misfit",  # how far the rows' distances to their centres are from those of Gaussians (Kolmogorov and Smirnov)
+    "significance",  # the same times the root of the number of rows
+    "round",  # whether one round noise was enough for the Gaussians
+    "sure rows",  # the mean probability of a row's most probable cluster, in the Gaussians' opinion
+    "unsure number",  # the entropy of the number of clusters, in the Gaussians' opinion
+    "log rows",
+    "log columns",
+    "log clusters",  # that the Gaussians find
+    "one cluster",  # its probability in the shapes' opinion
+)
+
+
+def facts(shapes: Opinion, gaussians: GaussianOpinion, cut: Partition, n_columns: int) -> np.ndarray:
+    """The facts of a set in the order of `FACTS`; the cut is the shapes' own partition."""
+    labels = gaussians.labels
+    n, n_clusters = len(labels), int(labels.max()) + 1
+    return np.array(
+        [
+            cut.expected_index,
+            expected_index(shapes.together, labels, shapes.p_one),
+            expected_index(gaussians.together, labels, float(n_clusters == 1)),
+            gaussians.misfit,
+            gaussians.misfit * np.sqrt(n),
+            float(gaussians.are_round),
+            gaussians.r.max(1).mean(),
+            entr(list(gaussians.n_clusters.values())).sum(),
+            np.log(n / 200),
+            np.log(n_columns),
+            np.log(n_clusters),
+            shapes.p_one,
+        ]
+    )
+
+
+def gaussian_misfit(clusters: GaussianClusters, X: np.ndarray) -> float:
+    """The largest gap between the distribution of squared distances to the nearest centre and that of Gaussian rows."""
+    points, mixture = clusters.frame.rows_inward(X), clusters.mixture
+    if mixture.variance <= 0 or points.shape[1] == 0:
+        return 1.0
+    gaps = np.sort(chi2.cdf(mixture.squared_distances(points).min(1), points.shape[1]))
+    return float(np.abs(gaps - (np.arange(len(gaps)) + 0.5) / len(gaps)).max())

@@ -1,0 +1,115 @@
+"""Sets with known clusters and what the Gaussians say of them, for fitting how far to believe whom.
+
+Sets are drawn from the prior of shapes and, one in four, from that of round Gaussians, with seeds that no training and
+no validation uses. Opinions of the Gaussians take the longest, so they are kept in a folder.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from measureflow.attention.threads import one_thread
+from measureflow.coclustering.average import EXPONENTS, count_facts
+from measureflow.coclustering.facts import facts, gaussian_misfit
+from measureflow.coclustering.opinions import GaussianOpinion, Opinion, of_gaussians
+from measureflow.coclustering.partition import tree_cut
+from measureflow.measures.priors import Between, MixturePrior, WholeBetween
+from measureflow.measures.shapes import ShapePrior
+from measureflow.mixtures.clusters import GaussianClusters
+from measureflow.mixtures.rows import distinct_rows
+from measureflow.mixtures.search import Search
+from measureflow.models import load_pretrained
+from measureflow.models.any_shape.flow import MOST_CLUSTERS
+
+SEED = 77
+PAIRS = 500  # of each set
+ROWS = (60, 900)  # between so many, evenly on a logarithmic scale
+ROUND_EVERY = 4  # one set in so many is round
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A set and what the Gaussians say of it."""
+
+    points: np.ndarray
+    labels: np.ndarray
+    r: np.ndarray  # responsibilities (n, K)
+    numbers: np.ndarray  # numbers of clusters that were considered ...
+    chances: np.ndarray  # ... and their probabilities
+    misfit: float
+    are_round: bool  # the clusters that the Gaussians found
+
+    @classmethod
+    def of(cls, number: int) -> Judged:
+        """Set ``number`` and the opinion of the Gaussians."""
+        points, labels = draw(number)
+        rows = distinct_rows(points, np.ones(len(points)))
+        with one_thread():
+            model = load_pretrained("any-dimension")
+            found = Search(model, rows, n_clusters=None, snr_db=None, n_layers=None).run(polish=True)
+            clusters = GaussianClusters.of(found.frame, found.mixture)
+            r, misfit = clusters.probabilities(points), gaussian_misfit(clusters, points)
+        numbers, chances = (np.array(list(part)) for part in zip(*found.posterior.items(), strict=True))
+        return cls(points, labels, r, numbers, chances, misfit, clusters.are_round)
+
+    @property
+    def opinion(self) -> GaussianOpinion:
+        """The Gaussians' opinion."""
+        n_clusters = dict(zip(self.numbers.tolist(), self.chances.tolist(), strict=True))
+        return of_gaussians(self.r, n_clusters, float(self.misfit), bool(self.are_round))
+
+    @property
+    def n_clusters(self) -> int:
+        """The true number of clusters."""
+        return len(set(self.labels[self.labels >= 0].tolist()))
+
+    def asked(self, shapes: Opinion, number: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The facts of this set; of some pairs what the shapes say, what the Gaussians say, and the truth; and what is
+        said of each number of clusters, the true one first."""
+        gaussians = self.opinion
+        member, rng = np.flatnonzero(self.labels >= 0), np.random.default_rng([SEED, number, 1])
+        i = rng.choice(member, PAIRS)
+        j = rng.choice(member, PAIRS)
+        j = np.where(i == j, np.roll(j, 1), j)
+        pairs = [shapes.together[i, j], gaussians.together[i, j], self.labels[i] == self.labels[j]]
+        cut = tree_cut(shapes)
+        known = facts(shapes, gaussians, cut, self.points.shape[1])
+        K = self.n_clusters
+        numbers = [K, *(k for k in range(1, MOST_CLUSTERS + 1) if k != K)][:MOST_CLUSTERS]
+        counts = count_facts(shapes, gaussians, cut.n_clusters, numbers, pi=0.0)[:, : len(EXPONENTS)]
+        return known, np.stack(pairs).astype(float), counts
+
+
+def draw(number: int) -> tuple[np.ndarray, np.ndarray]:
+    """Points and labels of set ``number``."""
+    rng = np.random.default_rng([SEED, number])
+    n = int(np.exp(rng.uniform(*np.log(ROWS))))
+    if number % ROUND_EVERY:
+        sets = ShapePrior(round_share=0.0).sample(1, n, rng)
+        return sets.points[0].double().numpy(), sets.labels[0].numpy()
+    d, most = int(rng.choice([1, 2, 2, 2, 3, 4, 6, 8, 12, 16])), int(rng.integers(1, 16))
+    prior = MixturePrior(d, WholeBetween(1, max(1, min(most, n // 12))), Between(3.0, 18.0))
+    mixtures = prior.sample(1, n, torch.Generator().manual_seed(int(rng.integers(2**31))))
+    return mixtures.points[0].double().numpy(), mixtures.labels[0].numpy()
+
+
+def judged_sets(folder: Path, n_sets: int) -> list[Judged]:
+    """The first sets with the Gaussians' opinions, made where the folder does not hold them yet."""
+    folder.mkdir(parents=True, exist_ok=True)
+    found = []
+    for number in range(n_sets):
+        path = folder / f"{number}.npz"
+        if not path.exists():
+            judged = Judged.of(number)
+            with (folder / "new").open("wb") as file:
+                np.savez_compressed(file, **vars(judged))
+            (folder / "new").rename(path)
+        with np.load(path) as table:
+            found.append(Judged(**{name: table[name] for name in table.files}))
+        if number % 20 == 19:
+            print(f"Gaussians: {number + 1} of {n_sets} sets", flush=True)
+    return found
