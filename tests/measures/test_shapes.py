@@ -197,6 +197,31 @@ def test_every_effect_keeps_the_shape_and_changes_the_points(effect):
     assert not np.array_equal(X, Y)
 
 
+def test_effects_come_together_in_some_sets(monkeypatch):
+    """Counts of effects in a set vary more than if each came by itself."""
+    counts = []
+    named = {_counted(effect, counts): chance for effect, chance in COLUMN_EFFECTS.items()}
+    monkeypatch.setattr(columns, "COLUMN_EFFECTS", named)
+    monkeypatch.setattr(columns, "WIDE", set())
+    found, random = [], rng(5)
+    for _ in range(600):
+        counts.clear()
+        columns.with_effects(random, rng(2).standard_normal((30, 4)), np.zeros(30, int))
+        found.append(len(counts))
+    mean = np.mean(found)
+    alone = sum(p * (1 - p) for p in COLUMN_EFFECTS.values())  # the variance if effects were independent
+    assert mean > 1.2 * sum(COLUMN_EFFECTS.values())
+    assert np.var(found) > 1.5 * alone
+
+
+def _counted(effect, counts):
+    def recorded(random, X, labels):
+        counts.append(effect)
+        return X
+
+    return recorded
+
+
 def test_irrelevant_columns_say_nothing_about_the_clusters():
     labels = np.repeat([0, 1], 500)
     X = rng(2).standard_normal((1000, 6)) + 6 * labels[:, None]

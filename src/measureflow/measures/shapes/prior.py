@@ -47,7 +47,7 @@ class ShapePrior:
 
     >>> sets = ShapePrior().sample(2, 100, np.random.default_rng(0), d=3)
     >>> sets.points.shape, sets.n_clusters.tolist()
-    (torch.Size([2, 100, 3]), [5, 3])
+    (torch.Size([2, 100, 3]), [5, 8])
     """
 
     dimensions: dict[int, float] = field(default_factory=lambda: dict(DIMENSIONS))
