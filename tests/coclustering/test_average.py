@@ -8,12 +8,8 @@ import pytest
 import torch
 
 from measureflow.coclustering.average import EXPONENTS, LEAST, SCALARS, SINGLE_ODDS, Average
-from measureflow.coclustering.facts import FACTS, gaussian_misfit
+from measureflow.coclustering.facts import FACTS
 from measureflow.coclustering.opinions import GaussianOpinion, Opinion
-from measureflow.mixtures.clusters import GaussianClusters
-from measureflow.mixtures.frame import Frame
-from measureflow.mixtures.rows import Rows
-from measureflow.mixtures.shared_noise import SharedNoise
 from measureflow.training.fit_average import Asked, fit
 from measureflow.training.judged_sets import PAIRS, draw
 
@@ -118,14 +114,3 @@ def test_sets_of_the_fit_are_the_same_every_time():
         (points, labels), (again, _) = draw(number), draw(number)
         assert np.array_equal(points, again)
         assert len(points) == len(labels)
-
-
-def test_misfit_is_small_for_gaussians_and_large_for_a_ring():
-    rng = np.random.default_rng(0)
-    round_rows = rng.standard_normal((500, 2))
-    angle = rng.uniform(0, 2 * np.pi, 500)
-    ring = np.sqrt(2) * np.stack([np.cos(angle), np.sin(angle)], 1)
-    frame = Frame.of(Rows(round_rows, np.ones(500)), scaled=False)
-    clusters = GaussianClusters(frame, SharedNoise(np.zeros((1, 2)), np.ones(1), 1.0))
-    assert gaussian_misfit(clusters, round_rows) < 0.1
-    assert gaussian_misfit(clusters, ring) > 0.4

@@ -8,7 +8,7 @@ import numpy as np
 
 from measureflow.coclustering.average import Average
 from measureflow.coclustering.clusters import SeenRows, ShapedClusters
-from measureflow.coclustering.facts import facts, gaussian_misfit
+from measureflow.coclustering.facts import facts
 from measureflow.coclustering.opinions import (
     GaussianOpinion,
     Opinion,
@@ -19,6 +19,7 @@ from measureflow.coclustering.opinions import (
 )
 from measureflow.coclustering.partition import Partition, inner_tree, judged, outliers, tree_cut
 from measureflow.mixtures.clusters import GaussianClusters
+from measureflow.mixtures.misfit import radial_misfit
 from measureflow.mixtures.rows import Rows
 from measureflow.models import AnyShapeFlow
 
@@ -100,7 +101,7 @@ def consult(
     if len(X) < FEWEST_ROWS or not frame.used.any() or clusters.mixture.variance <= 0:
         return None
     points = frame.rows_inward(X)
-    r, misfit = clusters.probabilities(X), gaussian_misfit(clusters, X)
+    r, misfit = clusters.probabilities(X), radial_misfit(clusters.frame.rows_inward(X), clusters.mixture)
     gaussians = of_gaussians(r, n_clusters_posterior, misfit, clusters.are_round)
     agreement = Agreement.of(average, of_shapes(flow, points), gaussians, points, n_clusters)
     return Consensus(**vars(agreement), seen=SeenRows(frame, points))

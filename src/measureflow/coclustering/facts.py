@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 from scipy.special import entr
-from scipy.stats import chi2
 
 from measureflow.coclustering.opinions import GaussianOpinion, Opinion
 from measureflow.coclustering.partition import Partition
 from measureflow.measures.partitions import expected_index
-from measureflow.mixtures.clusters import GaussianClusters
 
 FACTS = (
     "sure shapes",  # the expected index of the shapes' own partition, in their opinion
@@ -47,12 +45,3 @@ def facts(shapes: Opinion, gaussians: GaussianOpinion, cut: Partition, n_columns
             shapes.p_one,
         ]
     )
-
-
-def gaussian_misfit(clusters: GaussianClusters, X: np.ndarray) -> float:
-    """The largest gap between the distribution of squared distances to the nearest centre and that of Gaussian rows."""
-    points, mixture = clusters.frame.rows_inward(X), clusters.mixture
-    if mixture.variance <= 0 or points.shape[1] == 0:
-        return 1.0
-    gaps = np.sort(chi2.cdf(mixture.squared_distances(points).min(1), points.shape[1]))
-    return float(np.abs(gaps - (np.arange(len(gaps)) + 0.5) / len(gaps)).max())

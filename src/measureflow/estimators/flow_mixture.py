@@ -42,9 +42,9 @@ class FlowMixture(FittedMixture):
     The second flow, `AnyShapeFlow`, knows clusters of any shape: rings, crescents, threads, heavy tails. It says for
     every two rows how probable it is that they belong together.
 
-    The answer is one rule: average what both flows say of every pair of rows, weighing the Gaussians by how well they
-    fit; of the Gaussians' partition and the best cut of the average-linkage tree, take the one whose expected adjusted
-    Rand index under that average is larger.
+    The answer is one rule. If the rows are probably Gaussians in one round noise, it is the Gaussians'. Otherwise what
+    both flows say of every pair of rows is averaged; of the Gaussians' partition and the best cut of the
+    average-linkage tree, the one whose expected adjusted Rand index under that average is larger is taken.
 
     Parameters
     ----------
@@ -92,8 +92,8 @@ class FlowMixture(FittedMixture):
         The probability of each number of clusters that was considered.
     expected_index_ : float
         The adjusted Rand index with the true clusters that the flows expect; NaN where Gaussians are assumed.
-    gaussian_weight_ : float
-        How much the Gaussians count in the average: 1 where they are assumed.
+    round_probability_, gaussian_weight_ : float
+        How probable Gaussians in one round noise are, and how much the Gaussians count; 1 where they are assumed.
     co_clustering_ : array (n, n)
         The probability that two rows belong together, of up to 4096 rows; `co_clustering` tells it of any rows.
     diagnosis_ : list of str
@@ -184,8 +184,9 @@ class FlowMixture(FittedMixture):
         K = self.n_clusters
         if K is not None and len(rows.weights) < K:
             raise ValueError(f"n_clusters={K} exceeds the {len(rows.weights)} distinct rows of X (n_samples too small)")
-        search = Search(self._model(), rows, n_clusters=K, snr_db=self.snr_db, n_layers=self.n_layers)
-        found = search.run(polish=self.polish)
+        known = {"n_clusters": K, "snr_db": self.snr_db, "n_layers": self.n_layers}
+        sketch = self.assume == "any"  # the flow of shapes knows more about rows that are not round
+        found = Search(self._model(), rows, **known, sketch=sketch).run(polish=self.polish)
         self._gaussians = GaussianClusters.of(found.frame, found.mixture)
         self._consensus = self._consult(rows, found.posterior)
         self._clusters = self._consensus.clusters(self._gaussians, rows) if self._consensus else self._gaussians

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.stats import chi2
 
 from measureflow.mixtures.clusters import GaussianClusters
 from measureflow.mixtures.ellipsoids import Ellipsoids
@@ -43,6 +44,16 @@ def misfit_message(rows: Rows, fit: SharedNoise | Ellipsoids) -> str | None:
     r = responsibilities(rows.points, fit)[0] * rows.weights[:, None]
     gaps = fit.squared_distances(rows.points)
     return _unequal(r, gaps, rows) or _scattered(r, rows) or _far(gaps, rows)
+
+
+def radial_misfit(points: np.ndarray, fit: SharedNoise | Ellipsoids) -> float:
+    """The largest gap between the distribution of the squared distances of points (n, d) to the nearest centre and that
+    of Gaussian rows, which is Kolmogorov's and Smirnov's."""
+    n, d = points.shape
+    if fit.variance <= 0 or d == 0:
+        return 1.0
+    found = np.sort(chi2.cdf(fit.squared_distances(points).min(1), d))
+    return float(np.abs(found - (np.arange(n) + 0.5) / n).max())
 
 
 def coarse_column(rows: Rows) -> int | None:

@@ -10,6 +10,7 @@ from measureflow.flows import Trajectory
 from measureflow.measures.decibels import from_decibels
 from measureflow.mixtures.ellipsoids import Ellipsoids, bic_upper_bound, ellipsoids, fit_ellipsoids, posterior
 from measureflow.mixtures.frame import Frame
+from measureflow.mixtures.misfit import radial_misfit
 from measureflow.mixtures.proposals import Candidates, flow, guess_noise, snr_of
 from measureflow.mixtures.rows import Rows, means_by_label
 from measureflow.mixtures.shared_noise import SharedNoise, bic, fit_em, responsibilities, squared_gaps
@@ -20,6 +21,8 @@ CLIMB_ROWS = 4096  # rows on which numbers of clusters are compared
 MOST_CLUSTERS = 60  # when their number is looked for
 ROUNDS = 4  # of learning the shape of the noise from the clusters, and the clusters from the shape
 FRAME_ROWS = 512  # rows on which frames are compared: a search in each
+SKETCH_ROWS = 256  # likewise, where the search may end with them
+NOT_ROUND = 1.95  # Kolmogorov's statistic: of a thousand sets of Gaussian rows one is beyond it
 SHAPE_ROWS = 1024  # rows on which shapes are compared
 WRONG_SNR_DB = 1.0  # the flow runs again if its SNR was wrong by this, judged by the clusters found
 MOST_SHAPES = 20  # clusters that are given shapes
@@ -53,6 +56,14 @@ class SearchResult:
         return self.frame.outward(self.mixture.centers), self.mixture.weights
 
     @property
+    def surely_not_round(self) -> bool:
+        """Whether the noise was found to have a shape, or the rows that were searched are not Gaussian."""
+        if self.candidates is None:
+            return False
+        points = self.candidates.rows.repeated(SKETCH_ROWS)
+        return self.frame.n_learned > 0 or radial_misfit(points, self.mixture) * np.sqrt(len(points)) > NOT_ROUND
+
+    @property
     def posterior(self) -> dict[int, float]:
         """The probability of each number of clusters that was considered."""
         if self.probabilities is not None:
@@ -61,16 +72,30 @@ class SearchResult:
 
 
 class Search:
-    """A search over mixtures: the rows, and what is known beforehand."""
+    """A search over mixtures: the rows, and what is known beforehand.
 
-    def __init__(self, model, rows: Rows, *, n_clusters: int | None, snr_db: float | None, n_layers: int | None):
+    With ``sketch`` it ends early where a sample shows that the rows are not round: the clusters found are then only a
+    sketch, for someone who has a better answer for such rows.
+    """
+
+    def __init__(
+        self,
+        model,
+        rows: Rows,
+        *,
+        n_clusters: int | None = None,
+        snr_db: float | None = None,
+        n_layers: int | None = None,
+        sketch: bool = False,
+    ):
         self.model, self.rows = model, rows
         self.n_clusters, self.snr_db, self.n_layers = n_clusters, snr_db, n_layers
+        self.sketch = sketch and n_clusters is None and snr_db is None
 
     def run(self, *, polish: bool) -> SearchResult:
         """The best mixture: round clusters in the frame that suits them; ellipsoids where they are clearly better."""
         found = self._round_clusters()
-        if found.candidates is not None and self.snr_db is None:
+        if found.candidates is not None and self.snr_db is None and not (self.sketch and found.surely_not_round):
             found = self._with_shapes(found)
         return self._polished(found) if polish else found
 
@@ -78,10 +103,12 @@ class Search:
         """Clusters of one noise, in whichever frame there is most evidence for; a noise that is known is round."""
         if self.snr_db is not None:
             return self._in(Frame.of(self.rows, scaled=False))
-        if len(self.rows.weights) > FRAME_ROWS:
-            sample = self.rows.sample(FRAME_ROWS)
-            few = Search(self.model, sample, n_clusters=self.n_clusters, snr_db=None, n_layers=self.n_layers)
+        size = SKETCH_ROWS if self.sketch else FRAME_ROWS
+        if len(self.rows.weights) > size:
+            few = Search(self.model, self.rows.sample(size), n_clusters=self.n_clusters, n_layers=self.n_layers)
             found = few._round_clusters()
+            if self.sketch and found.surely_not_round:
+                return self._flowed_again(found)
             return self._in(found.frame, found.clusters)
         return max((self._from(frame) for frame in Frame.first(self.rows)), key=lambda found: found.evidence)
 
@@ -168,17 +195,27 @@ class Search:
         """Run the flow at the known SNR or the one that the noise implies, and offer its clusters to the candidates."""
         K = self.n_clusters
         assumed = snr_of(rows, noise) if self.snr_db is None else float(self.snr_db)
-        path, _ = flow(self.model, seen, assumed, exact=True, n_layers=self.n_layers)
-        tree = TokenTree(path[-1][0].numpy(), seen.weights / seen.mass)
-        candidates.climb(tree, noise)
+        flowed = self._flow(seen, assumed)
+        candidates.climb(flowed.tree, noise)
         if K is None:
             candidates.refine()
         else:
             if len(seen.weights) >= K:  # tokens that met are one atom twice; the means of their rows are not
-                candidates.offer(_means(seen, tree.labels(K)))
+                candidates.offer(_means(seen, flowed.tree.labels(K)))
             if K not in candidates.fits:
                 candidates.split_to(K)
-        return Flowed(path, seen, tree, assumed)
+        return flowed
+
+    def _flow(self, seen: Rows, assumed_snr_db: float) -> Flowed:
+        """The flow of some rows at an SNR, and the tree of where the tokens end."""
+        path, _ = flow(self.model, seen, assumed_snr_db, exact=True, n_layers=self.n_layers)
+        return Flowed(path, seen, TokenTree(path[-1][0].numpy(), seen.weights / seen.mass), assumed_snr_db)
+
+    def _flowed_again(self, found: SearchResult) -> SearchResult:
+        """What was found in a sample, with the flow of as many rows as it can see."""
+        rows = found.frame.inward(self.rows)
+        seen = rows.sample(FLOW_ROWS)
+        return replace(found, flowed=self._flow(seen, snr_of(rows, found.mixture.variance)))
 
     def _polished(self, found: SearchResult) -> SearchResult:
         """The mixture after EM over all rows."""

@@ -14,12 +14,13 @@ import torch
 
 from measureflow.attention.threads import one_thread
 from measureflow.coclustering.average import EXPONENTS, count_facts
-from measureflow.coclustering.facts import facts, gaussian_misfit
+from measureflow.coclustering.facts import facts
 from measureflow.coclustering.opinions import GaussianOpinion, Opinion, of_gaussians
 from measureflow.coclustering.partition import tree_cut
 from measureflow.measures.priors import Between, MixturePrior, WholeBetween
 from measureflow.measures.shapes import ShapePrior
 from measureflow.mixtures.clusters import GaussianClusters
+from measureflow.mixtures.misfit import radial_misfit
 from measureflow.mixtures.rows import distinct_rows
 from measureflow.mixtures.search import Search
 from measureflow.models import load_pretrained
@@ -50,9 +51,12 @@ class Judged:
         rows = distinct_rows(points, np.ones(len(points)))
         with one_thread():
             model = load_pretrained("any-dimension")
-            found = Search(model, rows, n_clusters=None, snr_db=None, n_layers=None).run(polish=True)
+            found = Search(model, rows, sketch=True).run(polish=True)
             clusters = GaussianClusters.of(found.frame, found.mixture)
-            r, misfit = clusters.probabilities(points), gaussian_misfit(clusters, points)
+            r, misfit = (
+                clusters.probabilities(points),
+                radial_misfit(clusters.frame.rows_inward(points), clusters.mixture),
+            )
         numbers, chances = (np.array(list(part)) for part in zip(*found.posterior.items(), strict=True))
         return cls(points, labels, r, numbers, chances, misfit, clusters.are_round)
 

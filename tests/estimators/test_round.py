@@ -1,0 +1,77 @@
+"""Round data keep the Gaussians' answer; rows that are not round end the search for Gaussians early."""
+
+import numpy as np
+import pytest
+
+from measureflow import FlowMixture
+from measureflow.measures.priors import paper_test_prior
+from measureflow.mixtures.misfit import radial_misfit
+from measureflow.mixtures.rows import distinct_rows
+from measureflow.mixtures.search import Search
+from measureflow.mixtures.shared_noise import SharedNoise
+from measureflow.models import load_pretrained
+from measureflow.training.config import seeded
+
+
+@pytest.mark.parametrize("snr_db", [15.0, 10.0])
+def test_round_sets_have_the_same_clusters_as_if_gaussians_were_assumed(snr_db):
+    """In at least four sets of five; the paper's test sets overlap, and a few look like something else."""
+    mixtures = paper_test_prior(snr_db).sample(10, 600, seeded(3, "round", snr_db))
+    same = []
+    for points in mixtures.points.double().numpy():
+        ours, gaussian = FlowMixture().fit(points), FlowMixture(assume="gaussian").fit(points)
+        same.append(np.array_equal(ours.labels_, gaussian.labels_))
+        assert gaussian.round_probability_ == 1.0
+        if ours.round_probability_ > 0.5:
+            assert ours.n_clusters_ == gaussian.n_clusters_
+    assert np.mean(same) >= 0.8
+
+
+def test_crescents_are_not_round():
+    from sklearn.datasets import make_moons
+
+    X = make_moons(400, noise=0.06, random_state=0)[0]
+    fit = FlowMixture().fit(X)
+    assert fit.round_probability_ < 0.5
+    assert fit.n_clusters_ == 2
+
+
+def ellipses(n: int) -> np.ndarray:
+    rng = np.random.default_rng(0)
+    return np.array([[0.0, 0.0], [0.0, 8.0], [12.0, 4.0]])[rng.integers(3, size=n)] + rng.normal(size=(n, 2)) * [
+        4.0,
+        0.5,
+    ]
+
+
+def test_a_sketch_ends_with_the_sample_that_shows_a_shape():
+    rows = distinct_rows(ellipses(900), np.ones(900))
+    model = load_pretrained("any-dimension")
+    whole, sketch = (Search(model, rows, sketch=early).run(polish=True) for early in (False, True))
+    assert sketch.candidates.rows.mass < whole.candidates.rows.mass  # the evidence was weighed on the sample alone
+    assert len(sketch.flowed.seen.weights) == 900  # yet all rows flowed, for the dial
+    assert sketch.mixture.weights.sum() == pytest.approx(1.0)
+
+
+def test_a_sketch_of_round_rows_is_the_whole_search():
+    points = paper_test_prior(15.0).sample(1, 700, seeded(4, "round")).points[0].double().numpy()
+    rows = distinct_rows(points, np.ones(len(points)))
+    model = load_pretrained("any-dimension")
+    whole, sketch = (Search(model, rows, sketch=early).run(polish=True) for early in (False, True))
+    np.testing.assert_allclose(np.sort(sketch.mixture.centers, 0), np.sort(whole.mixture.centers, 0), atol=1e-3)
+
+
+def test_a_number_that_was_asked_for_is_never_sketched():
+    rows = distinct_rows(ellipses(900), np.ones(900))
+    search = Search(load_pretrained("any-dimension"), rows, n_clusters=4, sketch=True)
+    assert not search.sketch
+    assert len(search.run(polish=True).mixture) == 4
+
+
+def test_misfit_is_small_for_gaussians_and_large_for_a_ring():
+    rng = np.random.default_rng(0)
+    angle = rng.uniform(0, 2 * np.pi, 500)
+    ring = np.sqrt(2) * np.stack([np.cos(angle), np.sin(angle)], 1)
+    one = SharedNoise(np.zeros((1, 2)), np.ones(1), 1.0)
+    assert radial_misfit(rng.standard_normal((500, 2)), one) < 0.1
+    assert radial_misfit(ring, one) > 0.4
