@@ -58,7 +58,7 @@ def test_a_sketch_of_round_rows_is_the_whole_search():
     rows = distinct_rows(points, np.ones(len(points)))
     model = load_pretrained("any-dimension")
     whole, sketch = (Search(model, rows, sketch=early).run(polish=True) for early in (False, True))
-    np.testing.assert_allclose(np.sort(sketch.mixture.centers, 0), np.sort(whole.mixture.centers, 0), atol=1e-3)
+    np.testing.assert_allclose(np.sort(sketch.clusters[0], 0), np.sort(whole.clusters[0], 0), atol=1e-3)
 
 
 def test_a_number_that_was_asked_for_is_never_sketched():

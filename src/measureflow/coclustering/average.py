@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import expit, logit, softmax
@@ -72,10 +72,9 @@ class Average:
         found = {name: np.ravel(table.get(name, ())) for name in wanted}
         if not all(_are_numbers(found[name], n) for name, n in wanted.items()):
             raise ValueError(f"{name} must hold finite numbers: " + ", ".join(f"{n} {w}" for w, n in wanted.items()))
-        return cls(
-            **{name: tuple(found[name].tolist()) for name in lists},
-            **{name: float(found[name][0]) for name in SCALARS},
-        )
+        values: dict[str, Any] = {name: tuple(found[name].tolist()) for name in lists}
+        values.update({name: float(found[name][0]) for name in SCALARS})
+        return cls(**values)
 
     def of(self, shapes: Opinion, gaussians: GaussianOpinion, facts: np.ndarray, n_cut: int) -> Averaged:
         """One opinion of two, where ``n_cut`` clusters are in the shapes' own cut."""

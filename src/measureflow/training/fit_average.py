@@ -43,7 +43,8 @@ class Asked(NamedTuple):
     def of(cls, sets: list[tuple[np.ndarray, np.ndarray, np.ndarray]]) -> Asked:
         """What was `Judged.asked` of the first sets."""
         known, pairs, counts = (torch.from_numpy(np.stack(part)) for part in zip(*sets, strict=True))
-        return cls(known, *pairs.unbind(1), counts, torch.arange(len(sets)) % ROUND_EVERY == 0)
+        shapes, gaussians, same = pairs.unbind(1)
+        return cls(known, shapes, gaussians, same, counts, torch.arange(len(sets)) % ROUND_EVERY == 0)
 
     def where(self, chosen: Tensor) -> Asked:
         """Some of the sets."""
@@ -180,10 +181,7 @@ def main() -> None:
     torch.set_num_threads(1)
     sets = judged_sets(arguments.folder, arguments.sets)
     opinions = [of_shapes(flow, judged.points) for judged in sets]
-    numbers = list(range(len(sets)))
-    asked = Asked.of(
-        [judged.asked(shapes, k) for k, judged, shapes in zip(numbers, sets, opinions, strict=True)], numbers
-    )
+    asked = Asked.of([judged.asked(opinions[number], number) for number, judged in enumerate(sets)])
     if arguments.validate:
         print(validation_table(sets, cross_validate(sets, opinions, asked)))
         return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -29,7 +30,7 @@ class Muon(Optimizer):
 
     def __init__(
         self,
-        parameters: Iterable[nn.Parameter],
+        parameters: Iterable[nn.Parameter] | Iterable[dict[str, Any]],
         lr: float = 1e-3,
         betas: tuple[float, float] = (0.9, 0.99),
         momentum: float = 0.95,
@@ -39,27 +40,27 @@ class Muon(Optimizer):
         super().__init__(parameters, defaults)
 
     @torch.no_grad()
-    def step(self, closure=None):
+    def step(self, closure: Any = None) -> Any:  # type: ignore[override]
         """Move every weight that has a gradient."""
         for group in self.param_groups:
             for weight in group["params"]:
                 if weight.grad is None:
                     continue
                 matrix = weight.ndim >= 2 and min(weight.shape[-2:]) >= NARROWEST
-                change = (self._orthogonal if matrix else self._adam)(weight, group)
+                change = (self._orthogonal if matrix else self._adam)(weight, weight.grad, group)
                 weight.mul_(1 - group["lr"] * group["weight_decay"]).sub_(change, alpha=group["lr"])
 
-    def _orthogonal(self, weight: Tensor, group: dict) -> Tensor:
+    def _orthogonal(self, weight: Tensor, gradient: Tensor, group: dict) -> Tensor:
         state, mu = self._state(weight, "mean"), group["momentum"]
-        mean = state["mean"].lerp_(weight.grad, 1 - mu)
-        return MATCH_ADAMW * math.sqrt(max(weight.shape[-2:])) * orthogonal_factor(weight.grad.lerp(mean, mu))
+        mean = state["mean"].lerp_(gradient, 1 - mu)
+        return MATCH_ADAMW * math.sqrt(max(weight.shape[-2:])) * orthogonal_factor(gradient.lerp(mean, mu))
 
-    def _adam(self, weight: Tensor, group: dict) -> Tensor:
+    def _adam(self, weight: Tensor, gradient: Tensor, group: dict) -> Tensor:
         state, (first, second) = self._state(weight, "mean", "square", "steps"), group["betas"]
         state["steps"] += 1
         steps = float(state["steps"])
-        mean = state["mean"].lerp_(weight.grad, 1 - first) / (1 - first**steps)
-        square = state["square"].lerp_(weight.grad.square(), 1 - second) / (1 - second**steps)
+        mean = state["mean"].lerp_(gradient, 1 - first) / (1 - first**steps)
+        square = state["square"].lerp_(gradient.square(), 1 - second) / (1 - second**steps)
         return mean / (square.sqrt() + group["eps"])
 
     def _state(self, weight: Tensor, *names: str) -> dict[str, Tensor]:
