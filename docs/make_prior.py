@@ -15,7 +15,9 @@ from matplotlib import pyplot as plt
 
 from measureflow.measures.shapes import COLUMN_EFFECTS, PLACEMENTS, SCENES, SHAPES, ShapePrior
 from measureflow.measures.shapes.catalogue import draw_shape
+from measureflow.measures.shapes.columns import BUSIER, BUSY
 from measureflow.measures.shapes.placement import moved_apart
+from measureflow.measures.shapes.scenes import round_mixture
 
 HERE = Path(__file__).parent
 ROWS = 350
@@ -113,7 +115,8 @@ overlap is drawn first and met by moving the centres. `python docs/make_prior.py
 
 {listed(SHAPES)}
 
-Six sets in ten have one shape for all clusters; half of them are stretched to ellipsoids, shared or each its own.
+Six sets in ten have one shape for all clusters; half of them are stretched to ellipsoids, shared or each its own. A
+single cluster has every shape equally often.
 
 ## Where clusters lie
 
@@ -123,11 +126,14 @@ Six sets in ten have one shape for all clusters; half of them are stretched to e
 
 ## Scenes
 
-One set in eight with two to six clusters is a scene, which clusters placed one by one could not make.
+One set in four with two to six clusters is a scene, which clusters placed one by one could not make.
 
-{grid("scenes", named(scene, SCENES), 3)}
+{grid("scenes", named(scene, SCENES), 4)}
 
 {listed(SCENES)}
+
+Before that, one set in {round(1 / ShapePrior().round_share)} with two clusters or more is a mixture of one round noise:
+{_first(round_mixture)}
 
 ## Columns
 
@@ -136,6 +142,9 @@ One set in eight with two to six clusters is a scene, which clusters placed one 
 | name | chance | what it is |
 |---|---|---|
 {effects}
+
+In {100 * BUSY:.0f} % of the sets effects come together, as in most tables that people have: each is {BUSIER:g} times as
+frequent.
 """
     (HERE / "prior.md").write_text(page)
 
