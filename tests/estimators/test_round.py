@@ -21,8 +21,8 @@ def test_round_sets_have_the_same_clusters_as_if_gaussians_were_assumed(snr_db):
     for points in mixtures.points.double().numpy():
         ours, gaussian = FlowMixture().fit(points), FlowMixture(assume="gaussian").fit(points)
         same.append(np.array_equal(ours.labels_, gaussian.labels_))
-        assert gaussian.round_probability_ == 1.0
-        if ours.round_probability_ > 0.5:
+        assert gaussian.gaussian_weight_ == 1.0
+        if ours.gaussian_weight_ > 0.5:
             assert ours.n_clusters_ == gaussian.n_clusters_
     assert np.mean(same) >= 0.8
 
@@ -32,7 +32,7 @@ def test_crescents_are_not_round():
 
     X = make_moons(400, noise=0.06, random_state=0)[0]
     fit = FlowMixture().fit(X)
-    assert fit.round_probability_ < 0.5
+    assert fit.gaussian_weight_ < 0.5
     assert fit.n_clusters_ == 2
 
 

@@ -1,4 +1,4 @@
-"""What two flows say together: their average opinion of the rows, and which of their two partitions is the answer."""
+"""What two flows say together: how far to believe each, and which of their two partitions is the answer."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from measureflow.coclustering.average import Average
+from measureflow.coclustering.average import Average, total
 from measureflow.coclustering.clusters import SeenRows, ShapedClusters
 from measureflow.coclustering.facts import facts
 from measureflow.coclustering.opinions import (
@@ -25,7 +25,6 @@ from measureflow.models import AnyShapeFlow
 
 ROWS = (640, 1024)  # that the flow of shapes looks at: its time grows with their square; more for many clusters
 ROWS_PER_CLUSTER = 32  # of those that the Gaussians found
-ROUNDING = 1e-9  # the worth of one partition, added up in two orders, differs by less
 FEWEST_ROWS = 32  # fewer are left to the Gaussians: the flow has seen no such sets
 
 
@@ -33,11 +32,10 @@ FEWEST_ROWS = 32  # fewer are left to the Gaussians: the flow has seen no such s
 class Agreement:
     """What two opinions of the same rows come to."""
 
-    opinion: Opinion  # their average
-    p_round: float  # the probability that the rows are Gaussians in one round noise
-    gaussian_weight: float  # of the Gaussians' opinion in the average
+    opinion: Opinion  # both, by total probability
+    gaussian_weight: float  # the probability that the Gaussians describe the rows
     gaussians: Partition
-    shapes: Partition  # the best cut of the tree of the opinion, or that of as many clusters as were asked for
+    shapes: Partition  # the best cut of the tree of the shapes, or that of as many clusters as were asked for
 
     @classmethod
     def of(
@@ -50,18 +48,18 @@ class Agreement:
     ) -> Agreement:
         """The agreement of shapes and Gaussians on points (n, d)."""
         cut = tree_cut(shapes)
-        known = facts(shapes, gaussians, cut, points.shape[1])
-        opinion, p_round, weight = average.of(shapes, gaussians, known, cut.n_clusters)
-        opinion = with_copies(opinion, points)
-        tree = inner_tree(opinion, n_clusters)
-        opinion = consistent(opinion, tree[1]) if n_clusters is None else opinion.given(n_clusters)
-        best = tree_cut(opinion, n_clusters, tree)
-        return cls(opinion, p_round, weight, judged(opinion, gaussians.labels), best)
+        weight = average.gaussian_weight(facts(shapes, gaussians, cut, points.shape[1]))
+        shapes = with_copies(average.of_shapes(shapes, cut.n_clusters), points)
+        tree = inner_tree(shapes, n_clusters)
+        shapes = consistent(shapes, tree[1]) if n_clusters is None else shapes.given(n_clusters)
+        opinion = with_copies(total(weight, gaussians, shapes), points)
+        best = tree_cut(shapes, n_clusters, tree)
+        return cls(opinion, weight, judged(opinion, gaussians.labels), judged(opinion, best.labels))
 
     @property
     def gaussians_win(self) -> bool:
-        """Whether the rows are probably round, or the Gaussians' partition is worth as much as the other."""
-        return self.p_round > 0.5 or self.gaussians.worth >= self.shapes.worth - ROUNDING
+        """Whether the rows are more likely Gaussians in one round noise than not."""
+        return self.gaussian_weight > 0.5
 
     @property
     def partition(self) -> Partition:

@@ -93,12 +93,6 @@ class FittedMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         return np.tensordot(self.weights_, self._clusters.covariances, 1)
 
     @property
-    def round_probability_(self) -> float:
-        """The probability that the rows are Gaussians in one round noise; 1 where Gaussians are assumed."""
-        check_is_fitted(self)
-        return 1.0 if self._consensus is None else self._consensus.p_round
-
-    @property
     @one_thread()
     def co_clustering_(self) -> np.ndarray:
         """The probability that two of the rows fitted belong together."""

@@ -42,9 +42,9 @@ class FlowMixture(FittedMixture):
     The second flow, `AnyShapeFlow`, knows clusters of any shape: rings, crescents, threads, heavy tails. It says for
     every two rows how probable it is that they belong together.
 
-    The answer is one rule. If the rows are probably Gaussians in one round noise, it is the Gaussians'. Otherwise what
-    both flows say of every pair of rows is averaged; of the Gaussians' partition and the best cut of the
-    average-linkage tree, the one whose expected adjusted Rand index under that average is larger is taken.
+    The answer is one rule. If the rows are probably Gaussians in one round noise, it is what the first flow found.
+    Otherwise it is the cut of the average-linkage tree of what the second flow says of pairs whose expected adjusted
+    Rand index is largest, after a little for the right number of clusters.
 
     Parameters
     ----------
@@ -92,8 +92,8 @@ class FlowMixture(FittedMixture):
         The probability of each number of clusters that was considered.
     expected_index_ : float
         The adjusted Rand index with the true clusters that the flows expect; NaN where Gaussians are assumed.
-    round_probability_, gaussian_weight_ : float
-        How probable Gaussians in one round noise are, and how much the Gaussians count; 1 where they are assumed.
+    gaussian_weight_ : float
+        How probable it is that the rows are Gaussians in one round noise; 1 where that is assumed.
     co_clustering_ : array (n, n)
         The probability that two rows belong together, of up to 4096 rows; `co_clustering` tells it of any rows.
     diagnosis_ : list of str

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple, cast
 
@@ -16,7 +17,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import binary_cross_entropy
 
-from measureflow.coclustering.average import SUREST, Average
+from measureflow.coclustering.average import SCALARS, SUREST, Average
 from measureflow.coclustering.consensus import Agreement
 from measureflow.coclustering.facts import FACTS
 from measureflow.coclustering.opinions import Opinion, of_shapes
@@ -36,7 +37,7 @@ class Asked(NamedTuple):
     shapes: Tensor  # (S, PAIRS): what the shapes say of some pairs ...
     gaussians: Tensor  # ... what the Gaussians say ...
     same: Tensor  # ... and the truth
-    counts: Tensor  # (S, 100, 3): what is said of each number of clusters, the true one first
+    counts: Tensor  # (S, 100, 2): what the shapes say of each number of clusters, the true one first
     is_round: Tensor  # (S,): which sets are Gaussians in one round noise
 
     @classmethod
@@ -52,38 +53,28 @@ class Asked(NamedTuple):
 
 
 def fit(asked: Asked) -> dict:
-    """The numbers of largest likelihood: rho from all sets, then all else from those that are not round."""
-    rho_weights, rho_bias = _fit_round(asked.facts, asked.is_round)
+    """The numbers of largest likelihood: the weight of the Gaussians from all sets, all else from those not round."""
+    weights, bias = _fit_round(asked.facts, asked.is_round)
     others = asked.where(~asked.is_round)
-    rho = torch.sigmoid(others.facts @ rho_weights + rho_bias)[:, None]
-    mean, spread = others.facts.mean(0), others.facts.std(0).clamp_min(1e-6)
-    z = (others.facts - mean) / spread
-    weights = torch.zeros(z.shape[1], dtype=z.dtype, requires_grad=True)
-    scalars = torch.tensor([0.0, 1.0, 0.0, 0.5], dtype=z.dtype, requires_grad=True)  # bias, then those of the average
-    shapes, gaussians = (torch.logit(p.clamp(SUREST, 1 - SUREST)) for p in (others.shapes, others.gaussians))
+    rho = torch.sigmoid(others.facts @ weights + bias)[:, None]
+    pairs = torch.tensor([1.0, 0.0], dtype=rho.dtype, requires_grad=True)  # scale and shift
+    counts = torch.zeros(2, dtype=rho.dtype, requires_grad=True)
+    logits = torch.logit(others.shapes.clamp(SUREST, 1 - SUREST))
 
-    def loss() -> Tensor:
-        bias, scale, shift, gaussian_scale = scalars
-        pi = torch.sigmoid(z @ weights + bias)[:, None]
-        both = pi * torch.sigmoid(gaussian_scale * gaussians) + (1 - pi) * torch.sigmoid(scale * shapes + shift)
-        P = rho * others.gaussians + (1 - rho) * both
-        return binary_cross_entropy(P.clamp(1e-7, 1 - 1e-7), others.same) + SHRINK * weights.square().mean()
+    def pair_loss() -> Tensor:
+        P = rho * others.gaussians + (1 - rho) * torch.sigmoid(pairs[0] * logits + pairs[1])
+        return binary_cross_entropy(P.clamp(1e-7, 1 - 1e-7), others.same)
 
-    least = _minimise(loss, [weights, scalars])
-    exponents = _fit_counts(torch.sigmoid(z @ weights + scalars[0]).detach(), others.counts)
-    own = weights.detach() / spread
-    bias, scale, shift, gaussian_scale = scalars.detach().tolist()
+    def count_loss() -> Tensor:
+        said = others.counts @ counts
+        return (said.logsumexp(-1) - said[:, 0]).mean() + SHRINK * counts.square().mean()
+
+    losses = [_minimise(pair_loss, pairs), _minimise(count_loss, counts)]
     return {
         "facts": list(FACTS),
-        "weights": _rounded(own),
-        "bias": round(bias - float(own @ mean), 6),
-        "round_weights": _rounded(rho_weights),
-        "round_bias": round(float(rho_bias), 6),
-        "shape_scale": round(scale, 6),
-        "shape_shift": round(shift, 6),
-        "gaussian_scale": round(gaussian_scale, 6),
-        "exponents": _rounded(exponents),
-        "loss": round(least, 6),
+        "weights": _rounded(weights),
+        **dict(zip(SCALARS, _rounded(torch.cat([bias[None], pairs, counts])), strict=True)),
+        "losses": [round(loss, 6) for loss in losses],
     }
 
 
@@ -99,27 +90,14 @@ def _fit_round(known: Tensor, is_round: Tensor) -> tuple[Tensor, Tensor]:
         p = torch.sigmoid(z @ weights[:-1] + weights[-1])
         return binary_cross_entropy(p, target, balance) + SHRINK / 10 * weights[:-1].square().mean()
 
-    _minimise(loss, [weights])
+    _minimise(loss, weights)
     own = weights.detach()[:-1] / spread
     return own, weights.detach()[-1] - own @ mean
 
 
-def _fit_counts(pi: Tensor, counts: Tensor) -> Tensor:
-    """The exponents that give the true numbers of clusters, first of all in counts (S, 100, 3), most probability."""
-    counts = torch.cat([counts, pi[:, None, None] * counts], -1)
-    exponents = torch.zeros(counts.shape[-1], dtype=counts.dtype, requires_grad=True)
-
-    def loss() -> Tensor:
-        logits = counts @ exponents
-        return (logits.logsumexp(-1) - logits[:, 0]).mean() + SHRINK * exponents.square().mean()
-
-    _minimise(loss, [exponents])
-    return exponents.detach()
-
-
-def _minimise(loss, parameters: list[Tensor]) -> float:
+def _minimise(loss: Callable[[], Tensor], parameters: Tensor) -> float:
     """Move the parameters to where the loss is least; returns that loss."""
-    optimiser = torch.optim.LBFGS(parameters, max_iter=500, line_search_fn="strong_wolfe")
+    optimiser = torch.optim.LBFGS([parameters], max_iter=500, line_search_fn="strong_wolfe")
 
     def closure() -> Tensor:
         optimiser.zero_grad()
@@ -132,7 +110,7 @@ def _minimise(loss, parameters: list[Tensor]) -> float:
 
 
 def _rounded(values: Tensor) -> list[float]:
-    return [round(value, 6) for value in values.tolist()]
+    return [round(value, 6) for value in values.detach().tolist()]
 
 
 def cross_validate(sets: list[Judged], opinions: list[Opinion], asked: Asked, folds: int = 5) -> dict[str, np.ndarray]:

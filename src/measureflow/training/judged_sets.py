@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from measureflow.attention.threads import one_thread
-from measureflow.coclustering.average import EXPONENTS, count_facts
+from measureflow.coclustering.average import count_facts
 from measureflow.coclustering.facts import facts
 from measureflow.coclustering.opinions import GaussianOpinion, Opinion, of_gaussians
 from measureflow.coclustering.partition import tree_cut
@@ -72,8 +72,8 @@ class Judged:
         return len(set(self.labels[self.labels >= 0].tolist()))
 
     def asked(self, shapes: Opinion, number: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The facts of this set; of some pairs what the shapes say, what the Gaussians say, and the truth; and what is
-        said of each number of clusters, the true one first."""
+        """The facts of this set; of some pairs what the shapes say, what the Gaussians say, and the truth; and what the
+        shapes say of each number of clusters, the true one first."""
         gaussians = self.opinion
         member, rng = np.flatnonzero(self.labels >= 0), np.random.default_rng([SEED, number, 1])
         i = rng.choice(member, PAIRS)
@@ -84,8 +84,7 @@ class Judged:
         known = facts(shapes, gaussians, cut, self.points.shape[1])
         K = self.n_clusters
         numbers = [K, *(k for k in range(1, MOST_CLUSTERS + 1) if k != K)][:MOST_CLUSTERS]
-        counts = count_facts(shapes, gaussians, cut.n_clusters, numbers, pi=0.0)[:, : len(EXPONENTS)]
-        return known, np.stack(pairs).astype(float), counts
+        return known, np.stack(pairs).astype(float), count_facts(shapes, cut.n_clusters, numbers)
 
 
 def draw(number: int) -> tuple[np.ndarray, np.ndarray]:
