@@ -160,6 +160,20 @@ def test_what_the_design_names_is_there():
     assert [len(walk.splitlines()) <= 10 for walk in walks] == [True, True, True]
 
 
+def test_what_a_docstring_names_is_there():
+    """Names between single backticks are names of the code, of the module or of an argument."""
+    known, said = {"csv", "Sniffer"}, []
+    for path in (ROOT / "src").rglob("*.py"):
+        known |= {path.stem, *path.relative_to(ROOT).parts}
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            known |= {str(getattr(node, field)) for field in ("name", "id", "attr", "arg") if hasattr(node, field)}
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
+                text = re.sub(r"``[^`]*``|:math:`[^`]*`", "", ast.get_docstring(node) or "")
+                said += [(path.name, name) for quote in re.findall(r"`([^`]+)`", text) for name in quote.split(".")]
+    assert len(said) > 100
+    assert [(file, name) for file, name in said if name.isidentifier() and name not in known] == []
+
+
 @pytest.mark.parametrize("room", ["src", "tests", "benchmarks", "tools"])
 def test_no_module_is_longer_than_300_lines(room):
     lengths = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in (ROOT / room).rglob("*.py")}

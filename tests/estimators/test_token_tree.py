@@ -44,3 +44,13 @@ def test_merges_cost_what_they_add_to_the_scatter():
         atoms, _ = tree.atoms(K)
         direct = ((tokens - atoms[tree.labels(K)]) ** 2).sum() / 30
         assert tree.costs[: 30 - K].sum() == pytest.approx(direct, abs=1e-12)
+
+
+def test_atoms_are_worth_their_parameters_while_merging_them_costs_more():
+    tokens = np.random.default_rng(2).normal(size=(30, 2))
+    tree, mass = TokenTree(tokens, np.full(30, 1 / 30)), 300.0
+    for noise in (1e-3, 0.05, 1.0, 1e3):
+        lost = mass * tree.costs / (2 * noise)  # of log-likelihood, by the merge that leaves 29, 28, ..., 1 atoms
+        assert tree.n_worth(noise, mass) == 1 + (lost > 1.5 * np.log(mass)).sum()
+    assert tree.n_worth(1e3, mass) == 1
+    assert tree.n_worth(1e-9, mass) == 30

@@ -182,8 +182,10 @@ def test_context_says_what_does_not_fit():
         net.context(4 * x, x[:2])
     with pytest.raises(ValueError, match="non-finite"):
         net.context(x * math.nan, x[:2])
-    with pytest.raises(ValueError, match="built for d=3"):
+    with pytest.raises(ValueError, match=r"points have 2 .* built for d=3"):
         net.context(x[:, :2], x[:2, :2])
+    with pytest.raises(ValueError, match=r"centers have 2 .* built for d=3"):
+        net.context(x, x[:2, :2])
     plus = em_transformer(2, 3, 10, 1, 8, plus=True, smallest_share=0.3)
     with pytest.raises(ValueError, match=r"smallest_share=0\.3"):
         plus.context(x, x[:2] * [[1.0], [0.0]])

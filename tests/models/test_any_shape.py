@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from golden import any_shape as golden
-from measureflow.measures.shapes import LabelledSets, ShapePrior
+from measureflow.measures.shapes import LabelledShapes, ShapePrior
 from measureflow.models import AnyShapeConfig, AnyShapeFlow
 from measureflow.models.any_shape.features import (
     density_of,
@@ -254,7 +254,7 @@ def test_tight_clusters_do_not_blow_the_gradient_up():
     labels = torch.arange(120)[None] % 6
     generator = torch.Generator().manual_seed(3)
     X = 3 * torch.randn(6, 2, generator=generator)[labels] + 1e-3 * torch.randn(1, 120, 2, generator=generator)
-    together_loss(model.together(X), LabelledSets(X, labels)).backward()
+    together_loss(model.together(X), LabelledShapes(X, labels)).backward()
     norm = torch.linalg.vector_norm(torch.stack([p.grad.norm() for p in model.parameters() if p.grad is not None]))
     assert norm < 100
 
@@ -267,7 +267,7 @@ def test_the_loss_leaves_rows_out_that_belong_to_nothing():
     said = AnyShapeFlow(SMALL).together(sets.points)
     wrong = said.logits.clone()
     wrong[0, :10], wrong[0, :, :10] = 99.0, 99.0
-    marked = LabelledSets(sets.points, labels)
+    marked = LabelledShapes(sets.points, labels)
     torch.testing.assert_close(together_loss(said, marked), together_loss(said._replace(logits=wrong), marked))
 
 
@@ -278,7 +278,7 @@ def test_perfect_answers_have_no_loss_between_pairs():
     counts = torch.full((1, 100), -99.0)
     counts[0, 1] = 99.0
     sure = said._replace(logits=200 * same - 100, noise=torch.full((1, 5), -99.0), n_clusters=counts)
-    assert together_loss(sure, LabelledSets(torch.zeros(1, 5, 2), labels)) < 1e-6
+    assert together_loss(sure, LabelledShapes(torch.zeros(1, 5, 2), labels)) < 1e-6
 
 
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float64, 1e-10), (torch.float32, 1e-3)])

@@ -1,6 +1,7 @@
 """The numeric tests as other processors would run them: ``make test-processors``, or its ``--short`` form.
 
 Prints a table of stand-ins with the numbers of tests that passed and failed; the log of each is in out/processors.
+``--resume`` keeps the reports of a run of the same code that was stopped, and runs the stand-ins that have none.
 """
 
 from __future__ import annotations
@@ -27,13 +28,18 @@ SHORT_STAND_INS = ("all of the oldest", "Intel's MKL, 2 threads")
 def run(stand_in: StandIn, tests: tuple[str, ...], *more: str) -> tuple[int, list[str]]:
     """How many tests passed, and the names of those that did not."""
     OUT.mkdir(parents=True, exist_ok=True)
-    report = OUT / f"{stand_in.stem}.xml"
+    report = report_of(stand_in)
     report.unlink(missing_ok=True)
     pytest = [sys.executable, "-m", "pytest", "-n", "2", "-p", "no:cacheprovider"]
     command = [*pytest, f"--junitxml={report}", *more, *tests]
     with report.with_suffix(".log").open("w") as log:
         subprocess.run(command, cwd=ROOT, env=stand_in.environment(), stdout=log, stderr=subprocess.STDOUT, check=False)
     return counted(report)
+
+
+def report_of(stand_in: StandIn) -> Path:
+    """Where pytest writes, when all its tests have run, how each of them ended."""
+    return OUT / f"{stand_in.stem}.xml"
 
 
 def counted(report: Path) -> tuple[int, list[str]]:
@@ -52,14 +58,18 @@ def _bad(case: ElementTree.Element) -> bool:
 
 def main(arguments: list[str]) -> int:
     """Run what was asked for; the exit code says whether anything failed."""
-    short = "--short" in arguments
+    short, resume = "--short" in arguments, "--resume" in arguments
     stand_ins = [each for each in all_stand_ins() if not short or each.name in SHORT_STAND_INS]
     tests, more = (SHORT, ("-m", "not slow")) if short else (NUMERIC, ())
     width = max(len(each.name) for each in stand_ins)
     print(f"{'stand-in':{width}}  passed  failed")
     any_failed = False
     for stand_in in stand_ins:
-        passed, failed = run(stand_in, tests, *more)
+        if stand_in.usual:
+            print(f"{stand_in.name:{width}}  what this processor takes by itself: as 1 thread", flush=True)
+            continue
+        done = resume and report_of(stand_in).exists()
+        passed, failed = counted(report_of(stand_in)) if done else run(stand_in, tests, *more)
         print(f"{stand_in.name:{width}}  {passed:6d}  {len(failed):6d}", flush=True)
         for name in failed:
             print(f"{'':{width}}  {name}", flush=True)

@@ -10,7 +10,7 @@ import platform
 import re
 import shutil
 import subprocess
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -33,6 +33,7 @@ class StandIn:
     settings: dict[str, str] = field(default_factory=dict)
     threads: int = 1
     needs: str = ""  # an instruction set, as Linux names it
+    usual: bool = False  # it asks for what this processor takes by itself, so that "1 thread" is the same run
 
     @property
     def stem(self) -> str:
@@ -103,7 +104,22 @@ def all_stand_ins() -> list[StandIn]:
     if intel is not None:
         found += [StandIn(f"Intel's MKL, {n} thread{'s' * (n > 1)}", intel, threads=n) for n in (1, 2, 3)]
     flags = _flags()
-    return [each for each in found if not each.needs or each.needs in flags]
+    usual = _usual(flags)
+    return [
+        replace(each, usual=bool(each.settings) and each.settings.items() <= usual.items())
+        for each in found
+        if not each.needs or each.needs in flags
+    ]
+
+
+def _usual(flags: set[str]) -> dict[str, str]:
+    """What torch and oneDNN choose on this processor when nobody tells them."""
+    import torch
+
+    widest = "AVX512_CORE" if "avx512f" in flags else "AVX2" if "avx2" in flags else "SSE41"
+    later = {"avx_vnni", "avx512_vnni", "avx512_bf16", "amx_tile"} & flags  # oneDNN has kernels beyond the widest here
+    usual = {"ATEN_CPU_CAPABILITY": torch.backends.cpu.get_cpu_capability().lower()}
+    return usual if later else usual | {"ONEDNN_MAX_CPU_ISA": widest}
 
 
 def of_name(name: str) -> StandIn | None:

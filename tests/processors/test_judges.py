@@ -5,8 +5,9 @@ import json
 import numpy as np
 import pytest
 
-from processors.run import counted
+from processors.run import counted, main
 from processors.same_answers import differ, in_doubt, table, write_answers
+from processors.stand_ins import StandIn
 
 
 def answer(K=2, labels=(0, 1), clear=(True, True), bits="same", posterior=None):
@@ -63,3 +64,18 @@ def test_failures_and_errors_are_named_and_skips_are_not_passes(tmp_path):
     report = tmp_path / "report.xml"
     report.write_text(f"<testsuite>{cases}</testsuite>")
     assert counted(report) == (1, ["t::1", "t::2"])
+
+
+def test_a_run_that_was_stopped_goes_on_and_leaves_out_what_this_processor_does_anyway(tmp_path, monkeypatch, capsys):
+    kinds = [StandIn("done"), StandIn("new"), StandIn("same", {"KERNELS": "own"}, usual=True)]
+    monkeypatch.setattr("processors.run.all_stand_ins", lambda: kinds)
+    monkeypatch.setattr("processors.run.OUT", tmp_path)
+    (tmp_path / "done.xml").write_text('<testsuite><testcase classname="t" name="0"/></testsuite>')
+    asked = []
+    monkeypatch.setattr("processors.run.run", lambda kind, tests: asked.append(kind.name) or (7, ["t::1"]))
+    assert main(["--resume"]) == 1
+    assert asked == ["new"]
+    rows = [line.split()[:3] for line in capsys.readouterr().out.splitlines()]
+    assert rows[1:] == [["done", "1", "0"], ["new", "7", "1"], ["t::1"], ["same", "what", "this"]]
+    assert main([]) == 1
+    assert asked == ["new", "done", "new"]

@@ -7,7 +7,7 @@ from functools import reduce
 import numpy as np
 
 from measureflow.estimators import checks
-from measureflow.lloyd.points import Assignment, Frame, Points
+from measureflow.lloyd.points import Assignment, Points, Rescaling
 
 
 def is_dask(X) -> bool:
@@ -40,7 +40,7 @@ class DaskPoints(Points):
         X = X.astype(np.float32 if X.dtype == np.float32 else np.float64)
         if spherical:
             X = X / norm(X, axis=1, keepdims=True)
-        self.spherical, self._frame = spherical, None
+        self.spherical, self._rescaling = spherical, None
         self._shape = X.shape
         self.edges = np.concatenate([[0], np.cumsum(X.chunks[0])])
         self.w = self._weights(weights)
@@ -97,8 +97,8 @@ class DaskPoints(Points):
             out[owner == b] = part
         return out if np.ndim(index) else out[0]
 
-    def assign(self, C, frame: Frame | None = None, drop: bool = True) -> Assignment:
-        labels, tied, sums, mass = zip(*self._map("assign", C, frame or self.frame, drop), strict=True)
+    def assign(self, C, rescaling: Rescaling | None = None, drop: bool = True) -> Assignment:
+        labels, tied, sums, mass = zip(*self._map("assign", C, rescaling or self.rescaling, drop), strict=True)
         return Assignment(np.concatenate(labels), np.concatenate(tied), reduce(np.add, sums), reduce(np.add, mass))
 
     def similarity_to_own(self, C, labels) -> np.ndarray:

@@ -9,9 +9,12 @@ import torch
 from torch import Tensor
 
 from measureflow.attention.threads import one_thread
+from measureflow.estimators.flow_settings import FlowSettings
 from measureflow.flows import Trajectory
 from measureflow.measures.decibels import from_decibels
+from measureflow.mixtures.frame import Frame
 from measureflow.mixtures.proposals import flow
+from measureflow.mixtures.rows import Rows
 from measureflow.mixtures.token_tree import TokenTree
 
 MARKS_DB = np.arange(-4.0, 31.0, 2.0)  # where the dial is tried when it is first turned
@@ -36,7 +39,14 @@ class FlowDial(Trajectory):
     """The tokens at every layer, in units of the data; ``cut(snr_db)`` flows the same rows at another speed."""
 
     def __init__(
-        self, states: list[Tensor], trajectory: Trajectory, seen, frame, model, snr_db: float, tree: TokenTree
+        self,
+        states: list[Tensor],
+        trajectory: Trajectory,
+        seen: Rows,
+        frame: Frame,
+        model: FlowSettings,
+        snr_db: float,
+        tree: TokenTree,
     ):
         times = [torch.as_tensor(t).reshape(-1)[0] for t in trajectory.times]
         super().__init__(states, times)
@@ -73,18 +83,12 @@ class FlowDial(Trajectory):
         """K at the dial: the most that any coarser mark has, so that it never falls as the dial goes to fine."""
         if self._counts is None:
             few = self.seen.sample(DIAL_ROWS)
-            self._counts = [self._count(self._flowed(few, mark), few, mark) for mark in MARKS_DB]
+            noises = few.variance / (1 + from_decibels(MARKS_DB))
+            trees = (self._flowed(few, mark) for mark in MARKS_DB)
+            self._counts = [tree.n_worth(noise, few.mass) for tree, noise in zip(trees, noises, strict=True)]
         below = [K for K, mark in zip(self._counts, MARKS_DB, strict=True) if mark <= snr_db]
         return max(below, default=1)
 
-    def _flowed(self, rows, snr_db: float) -> TokenTree:
+    def _flowed(self, rows: Rows, snr_db: float) -> TokenTree:
         path, _ = flow(self._model, rows, snr_db, exact=True)
         return TokenTree(path[-1][0].numpy(), rows.weights / rows.mass)
-
-    @staticmethod
-    def _count(tree: TokenTree, rows, snr_db: float) -> int:
-        """The K that pays: merging its atoms would cost more likelihood than an atom is worth."""
-        noise = rows.variance / (1 + from_decibels(snr_db))
-        d = rows.points.shape[1]
-        worth = (d + 1) / 2 * np.log(max(rows.mass, 2.0))
-        return int(1 + (rows.mass * tree.costs / (2 * noise) > worth).sum())

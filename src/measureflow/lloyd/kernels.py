@@ -24,6 +24,8 @@ class Table(NamedTuple):
     of centres, in each coordinate after coordinate. Places after the last centre hold dummy centres far away.
     """
 
+    # numba's cache of compiled functions knows this class by its name: after another one, old caches cannot be read
+
     T: np.ndarray
     lift: np.ndarray
     doubt: np.ndarray

@@ -25,7 +25,7 @@ class Assignment(NamedTuple):
     mass: np.ndarray
 
 
-class Frame(NamedTuple):
+class Rescaling(NamedTuple):
     """The coordinates in which float32 computes: (x - shift) * unit, for points and centres."""
 
     shift: np.ndarray
@@ -44,7 +44,7 @@ class Points:
         self.X, self.w = X, np.empty(0) if weights is None else np.ascontiguousarray(weights, dtype=np.float64)
         self.spherical = spherical
         self.threads = threads or os.cpu_count() or 1
-        self._frame = None
+        self._rescaling = None
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -57,14 +57,14 @@ class Points:
         return self.w if len(self.w) else np.ones(self.shape[0])
 
     @property
-    def frame(self) -> Frame:
+    def rescaling(self) -> Rescaling:
         """The mean (of the sphere: the origin), and a power of two that brings the points to size one."""
-        if self._frame is None:
+        if self._rescaling is None:
             d = self.shape[1]
             shift = np.zeros(d) if self.spherical else self.mean()
             reach = max(np.abs(self.extremes() - shift).max(), np.finfo(np.float64).tiny)
-            self._frame = Frame(shift, 2.0 ** -math.frexp(reach)[1])
-        return self._frame
+            self._rescaling = Rescaling(shift, 2.0 ** -math.frexp(reach)[1])
+        return self._rescaling
 
     def mean(self) -> np.ndarray:
         """The mean of the points by mass, in float64."""
@@ -97,25 +97,25 @@ class Points:
         """Some of the points."""
         return self.X[index]
 
-    def assign(self, C: np.ndarray, frame: Frame | None = None, drop: bool = True) -> Assignment:
+    def assign(self, C: np.ndarray, rescaling: Rescaling | None = None, drop: bool = True) -> Assignment:
         """The nearest centre of every row, the first of those tied, and the sums of the rows by label."""
-        frame = frame or self.frame
+        rescaling = rescaling or self.rescaling
         (n, d), k = self.shape, len(C)
-        table = self._table(C, frame)
+        table = self._table(C, rescaling)
         labels, tied = np.empty(n, np.int32), np.empty(n, np.bool_)
         sums, mass = np.zeros((STRIPES, k, d)), np.zeros((STRIPES, k))
 
         def stripe(s, start, stop):
-            fixed = self.X, self.w, C, frame.shift, table, self.spherical, drop
+            fixed = self.X, self.w, C, rescaling.shift, table, self.spherical, drop
             kernels.assign(*fixed, start, stop, labels, tied, sums[s], mass[s])
 
         self.each(stripe)
         return Assignment(labels, tied, sums.sum(0), mass.sum(0))
 
-    def _table(self, C, frame) -> kernels.Table:
+    def _table(self, C, rescaling) -> kernels.Table:
         """The table of the centres in float32, in a unit that brings them to size one as well."""
-        c = np.asarray(C, dtype=np.float64) - frame.shift
-        unit = min(frame.unit, 2.0 ** -math.frexp(max(np.abs(c).max(), np.finfo(np.float64).tiny))[1])
+        c = np.asarray(C, dtype=np.float64) - rescaling.shift
+        unit = min(rescaling.unit, 2.0 ** -math.frexp(max(np.abs(c).max(), np.finfo(np.float64).tiny))[1])
         return kernels.table_of(c * unit, unit, self.spherical)
 
     def similarity_to_own(self, C: np.ndarray, labels: np.ndarray) -> np.ndarray:

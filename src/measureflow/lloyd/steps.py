@@ -33,7 +33,7 @@ def lloyd_step(
         _add_tied(points, C, found, sums, mass)
     filled, empty = mass > 0, np.flatnonzero(mass == 0)
     new = np.array(C, dtype=np.float64)
-    new[filled] = points.frame.shift + sums[filled] / mass[filled, None]
+    new[filled] = points.rescaling.shift + sums[filled] / mass[filled, None]
     if len(empty):
         new[empty] = place(points, C, found.labels, empty)
     return found.labels, (on_sphere(new) if points.spherical else new).astype(C.dtype)
@@ -44,7 +44,7 @@ def _add_tied(points: Points, C, found: Assignment, sums, mass) -> None:
     rows = np.flatnonzero(found.tied & (points.weights > 0))
     if len(rows) == 0:
         return
-    Y, w, x = shares_of(points, C, rows), points.weights[rows], points.rows(rows) - points.frame.shift
+    Y, w, x = shares_of(points, C, rows), points.weights[rows], points.rows(rows) - points.rescaling.shift
     for j in np.flatnonzero(mass == 0):
         chosen = (Y[:, j] == Y[:, j].max()) & (Y[:, j] > 0)
         sums[j], mass[j] = w[chosen] @ x[chosen], w[chosen].sum()
@@ -91,7 +91,7 @@ class Members:
 
 def soft_step(points: Points, C: np.ndarray, gamma: float) -> tuple[np.ndarray, np.ndarray]:
     """One layer of the soft transformer: softmax shares in blocks of rows, then the means by share."""
-    shift, k = points.frame.shift, len(C)
+    shift, k = points.rescaling.shift, len(C)
     c = np.asarray(C, dtype=np.float64) - shift
     lift = np.zeros(k) if points.spherical else (c * c).sum(1)
     sums, mass = np.zeros((STRIPES, k, points.shape[1])), np.zeros((STRIPES, k))

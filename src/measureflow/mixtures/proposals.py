@@ -84,7 +84,7 @@ class Candidates:
             if self.only <= len(tree.weights):
                 self.offer(self._cut(tree, self.only, noise_variance), steps)
             return
-        start = self._first_guess(tree, noise_variance)
+        start = min(tree.n_worth(noise_variance, self.rows.mass), self.most)
         for step in (1, -1):
             best, worse, K = -np.inf, 0, start
             while 1 <= K <= min(self.most, len(tree.weights)) and worse < patience:
@@ -94,13 +94,6 @@ class Candidates:
                 best, K = max(best, evidence), K + step
         for K in range(1, min(start, 4)):  # few long clusters may beat many round ones
             self.offer(self._cut(tree, K, noise_variance), steps)
-
-    def _first_guess(self, tree: TokenTree, noise_variance: float) -> int:
-        """The K beyond which merging costs less likelihood than an atom is worth."""
-        d = len(self.mean)
-        worth = (d + 1) / 2 * np.log(max(self.rows.mass, 2.0))
-        gain = self.rows.mass * tree.costs[::-1] / (2 * noise_variance)
-        return int(np.clip(1 + (gain > worth).sum(), 1, self.most))
 
     @staticmethod
     def _cut(tree: TokenTree, K: int, noise_variance: float) -> SharedNoise:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numba import njit
 from scipy.special import gammaln
+
+from measureflow.attention.threads import side_by_side
 
 FAST = {"contract", "reassoc", "nsz", "arcp"}
 TILE = 64  # rows at a time in the innermost loops
@@ -66,10 +67,8 @@ def fit_em(
     Rows X (n, d) have weights w (n,). The log-likelihood returned is that of the mixture returned; the variance
     stays ``between`` two numbers, which are the same where it is known.
     """
-    centers, weights = (
-        np.ascontiguousarray(start.centers, dtype=np.float64),
-        np.asarray(start.weights, dtype=np.float64),
-    )
+    centers = np.ascontiguousarray(start.centers, dtype=np.float64)
+    weights = np.asarray(start.weights, dtype=np.float64)
     low, high = map(float, between)
     variance, total = min(max(float(start.variance), low), high), w.sum()
     log_likelihood = last = -np.inf
@@ -90,9 +89,8 @@ def _maximise(centers, responsibility_mass, sums, spread, total):
     for k in range(len(responsibility_mass)):
         if responsibility_mass[k] > 0:
             new[k] = sums[k] / responsibility_mass[k]
-            spread -= (
-                responsibility_mass[k] * ((new[k] - centers[k]) ** 2).sum()
-            )  # around the new centre instead of the old
+            moved = ((new[k] - centers[k]) ** 2).sum()
+            spread -= responsibility_mass[k] * moved  # around the new centre instead of the old
     return new, responsibility_mass / total, spread / (total * centers.shape[1])
 
 
@@ -101,8 +99,7 @@ def expectation(X, w, centers, weights, variance):
     edges = range(0, len(X), BLOCK)
     if len(edges) == 1:
         return _block(X, w, centers, weights, variance)
-    with ThreadPoolExecutor() as pool:
-        parts = list(pool.map(lambda a: _block(X[a : a + BLOCK], w[a : a + BLOCK], centers, weights, variance), edges))
+    parts = side_by_side(lambda a: _block(X[a : a + BLOCK], w[a : a + BLOCK], centers, weights, variance), edges)
     return tuple(sum(column) for column in zip(*parts, strict=True))
 
 

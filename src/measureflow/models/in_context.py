@@ -83,7 +83,9 @@ class InContextClusterer(nn.Module):
         tokens = dimension + (2 * dimension + n_classes + 1 if context else 0)
         draw = Drawn(generator)
         self.embed, self.name = draw.linear(tokens, width), draw.linear(width, n_classes)
-        self.layers = nn.ModuleList(Layer(width, n_heads, averaged_heads, layer_norm, draw) for _ in range(n_layers))
+        self.layers = nn.ModuleList(
+            TransformerLayer(width, n_heads, averaged_heads, layer_norm, draw) for _ in range(n_layers)
+        )
 
     def forward(self, points: Tensor, start: Tensor | None = None) -> Tensor:
         r"""Logits (\*b, N, k); ``start`` holds first labels (\*b, N), for a model with ``context`` and only for one."""
@@ -96,7 +98,7 @@ class InContextClusterer(nn.Module):
             )
         x = standardised(points)
         h = self.embed(x if start is None else torch.cat([x, context_rows(x, start, c["n_classes"])], -1))
-        steps = [field for layer in self.layers for field in cast(Layer, layer).steps()]
+        steps = [field for layer in self.layers for field in cast(TransformerLayer, layer).steps()]
         return self.name(integrate(Layers(*steps), h, [1.0] * len(steps))[-1])
 
     @torch.no_grad()
@@ -117,7 +119,7 @@ class InContextClusterer(nn.Module):
         return names.gather(0, sure[None, ..., None].expand(1, *x.shape[:-1]))[0]
 
 
-class Layer(nn.Module):
+class TransformerLayer(nn.Module):
     """One attention and one fully connected sub-layer, each a step of Euler's method of size one."""
 
     def __init__(self, width: int, n_heads: int, averaged: bool, layer_norm: bool, draw: Drawn):

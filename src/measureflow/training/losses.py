@@ -7,7 +7,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 
 from measureflow.measures.decibels import LEAST_SNR_DB, from_decibels, to_decibels
 from measureflow.measures.priors import Mixtures
-from measureflow.measures.shapes import LabelledSets
+from measureflow.measures.shapes import LabelledShapes
 from measureflow.measures.transport import wasserstein2
 from measureflow.models.any_shape import Together
 
@@ -47,7 +47,7 @@ def guessed_snr_loss(tokens: Tensor, noise: Tensor, assumed_snr_db: Tensor, mixt
     return (fair * _snr_scaled(tokens, mixtures)).mean() + NOISE_SHARE * surprise.mean()
 
 
-def together_loss(said: Together, sets: LabelledSets) -> Tensor:
+def together_loss(said: Together, sets: LabelledShapes) -> Tensor:
     """What a model that says who belongs with whom learns from: pairs, then noise and number of clusters.
 
     Cross entropy over the pairs of each set, rows that belong to nothing left out; each set counts alike.

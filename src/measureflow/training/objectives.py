@@ -15,11 +15,10 @@ import torch
 from torch import Tensor, nn
 
 from measureflow.measures.decibels import LEAST_SNR_DB
-from measureflow.measures.he_mixtures import HeMixtures
-from measureflow.measures.he_mixtures import LabelledSets as NamedSets
+from measureflow.measures.he_mixtures import HeMixtures, LabelledSets
 from measureflow.measures.partitions import PairTree, best_cut
 from measureflow.measures.priors import Between, MixturePrior, Mixtures, WholeBetween, paper_test_prior
-from measureflow.measures.shapes import LabelledSets, ShapePrior
+from measureflow.measures.shapes import LabelledShapes, ShapePrior
 from measureflow.training.assignment_loss import naming_loss
 from measureflow.training.losses import guessed_snr_loss, mixing_w2, snr_scaled_w2, together_loss
 
@@ -98,14 +97,14 @@ class WhoBelongsTogether:
     rows_per_cluster: int = 12  # so many at least on average
     method = "together"
 
-    def batch(self, stage: Stage, generator: torch.Generator) -> LabelledSets:
+    def batch(self, stage: Stage, generator: torch.Generator) -> LabelledShapes:
         rng = np.random.default_rng(generator.initial_seed())
         prior = ShapePrior(rows_per_cluster=self.rows_per_cluster)
         if stage.d:
             prior = ShapePrior(dict.fromkeys(stage.d, 1.0), self.rows_per_cluster)
         return prior.sample(*stage.size(generator), rng)
 
-    def loss(self, model: nn.Module, batch: LabelledSets, part: slice, generator: torch.Generator) -> Tensor:
+    def loss(self, model: nn.Module, batch: LabelledShapes, part: slice, generator: torch.Generator) -> Tensor:
         mine = part_of(batch, part)
         return together_loss(_method(model, self.method)(mine.points), mine)
 
@@ -128,12 +127,12 @@ class NamedClusters:
         low, high = self.variance
         return HeMixtures(self.n_classes, self.dimension, n // self.n_classes, self.minimum_distance, (low, high))
 
-    def batch(self, stage: Stage, generator: torch.Generator) -> NamedSets:
+    def batch(self, stage: Stage, generator: torch.Generator) -> LabelledSets:
         sets, n = stage.size(generator)
         return self.mixtures(n).sample(sets, generator)
 
-    def loss(self, model: nn.Module, batch: NamedSets, part: slice, generator: torch.Generator) -> Tensor:
-        return naming_loss(model, NamedSets(*(tensor[part] for tensor in batch)))
+    def loss(self, model: nn.Module, batch: LabelledSets, part: slice, generator: torch.Generator) -> Tensor:
+        return naming_loss(model, LabelledSets(*(tensor[part] for tensor in batch)))
 
     @torch.no_grad()
     def evaluate(self, model: nn.Module, sets: int, n: int) -> dict[str, float]:

@@ -3,7 +3,7 @@ r"""He 2025, Theorems 3.1 and 3.2: a transformer that runs Lloyd's algorithm, ev
 Each iteration is one block of 3 + 3k layers (7 + 3k with un-normalised attention), the same weights in every block:
 
 =====================  =====================================================================================
-E step                 the centre of cluster j appears at token j (`em_expectation`)
+E step                 the centre of cluster j appears at token j (`expectation`)
 M step 1, 2k layers    k copies of the points, positive parts and negative parts in turn
 M step 2, k layers     subtract centre j from copy j at all tokens
 M step 3, 2 layers     the norm of each copy, by `approximate`; then forget copies and old labels
@@ -38,7 +38,8 @@ class EMTransformer(Transformer):
 
     def context(self, points, centers) -> Tensor:
         r"""The matrix H of eq. (4), tokens as rows, of points (\*b, N, d) and first centres (\*b, k, d)."""
-        x, mu = padded(points, self.d, self.design.d), padded(centers, self.d, self.design.d)
+        x = padded("points", points, self.d, self.design.d)
+        mu = padded("centers", centers, self.d, self.design.d)
         return context(self.design, x, mu)
 
     def labels(self, points, centers) -> Tensor:

@@ -89,11 +89,11 @@ class Design:
         return (extra + self.N) / extra, self.N / extra
 
 
-def padded(points, d: int, width: int) -> Tensor:
-    r"""Points (\*b, n, d) in float64, with width - d coordinates of zero after theirs."""
-    x = checks.points("points", points, torch.float64)
+def padded(name: str, points, d: int, width: int) -> Tensor:
+    r"""Points (\*b, n, d) in float64, with width - d coordinates of zero after theirs; errors call them ``name``."""
+    x = checks.points(name, points, torch.float64)
     if x.shape[-1] != d:
-        raise ValueError(f"points have {x.shape[-1]} coordinates, the transformer was built for d={d}")
+        raise ValueError(f"{name} have {x.shape[-1]} coordinates, the transformer was built for d={d}")
     return torch.cat([x, x.new_zeros(*x.shape[:-1], width - d)], -1)
 
 

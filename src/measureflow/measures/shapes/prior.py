@@ -29,7 +29,7 @@ DIMENSIONS = {1: 3, 2: 27, 3: 10, 4: 10, 5: 7, 6: 6, 8: 8, 10: 6, 13: 6, 16: 5, 
 
 
 @dataclass(frozen=True, eq=False)
-class LabelledSets:
+class LabelledShapes:
     """A batch of sets of points with the cluster of each point; -1 marks a point that belongs to none."""
 
     points: Tensor  # (B, n, d)
@@ -54,7 +54,7 @@ class ShapePrior:
     rows_per_cluster: int = 12  # so many at least on average: the number of clusters is bounded by it
     round_share: float = 0.1  # of the sets: mixtures of one round noise, however much their clusters overlap
 
-    def sample(self, batch: int, n: int, rng: Rng, d: int | None = None) -> LabelledSets:
+    def sample(self, batch: int, n: int, rng: Rng, d: int | None = None) -> LabelledShapes:
         """``batch`` sets of ``n`` points in ``d`` columns, or in a number of columns drawn from the list."""
         if batch < 1 or n < 2:
             raise ValueError(f"batch must be at least 1 and n at least 2, got batch={batch} and n={n}")
@@ -62,7 +62,7 @@ class ShapePrior:
             parts = np.array(list(self.dimensions.values()), dtype=float)
             d = int(rng.choice(list(self.dimensions), p=parts / parts.sum()))
         points, labels = zip(*(self.draw(n, d, rng) for _ in range(batch)), strict=True)
-        return LabelledSets(torch.from_numpy(np.stack(points)), torch.from_numpy(np.stack(labels)))
+        return LabelledShapes(torch.from_numpy(np.stack(points)), torch.from_numpy(np.stack(labels)))
 
     def draw(self, n: int, d: int, rng: Rng) -> tuple[np.ndarray, np.ndarray]:
         """One set: points (n, d), centred and of unit mean square, and labels (n,)."""
