@@ -97,17 +97,51 @@ test("the curve of K over the dial names its plateaus", async ({ page, address }
   await until(async () => /stays at 3/.test(await page.locator(".dial-words").innerText()), "the plateau", 180);
 });
 
-test("stability is measured when asked for, of K and of each cluster", async ({ page, address }) => {
+/** What the page says of stability, held against the library's own measure. */
+async function stableAs(page, { n_clusters, clusters: back }, parts = 10) {
+  await page.locator(".verdict [data-stable]").waitFor({ timeout: 300_000 });
+  const [K, times] = [await k(page), (share) => Math.round(parts * (share ?? 0))];
+  assert.match(await page.locator(".verdict").innerText(), new RegExp(`K = ${K} came back in ${times(n_clusters[K])} of ${parts} refits`));
+  const squares = (await page.locator(".verdict .squares i").allInnerTexts()).map(Number);
+  assert.deepEqual(count(squares), Object.fromEntries(Object.entries(n_clusters).map(([one, share]) => [one, times(share)])));
+  assert.equal(await page.locator(".verdict .squares .same").count(), times(n_clusters[K]));
+  assert.deepEqual(await page.locator(".card [data-stable]").allInnerTexts(), back.map((share) => `came back in ${times(share)} of ${parts} refits`));
+}
+
+const count = (numbers) => numbers.reduce((times, one) => ({ ...times, [one]: (times[one] ?? 0) + 1 }), {});
+
+test("stability comes by itself, of K and of each cluster", async ({ page, address }) => {
+  await clusters(page, address);
+  const close = groups(90, [[0, 0], [2.4, 0]]); // close enough that parts differ
+  await upload(page, "close.csv", close);
+  await opened(page, "close.csv");
+  assert.equal(await page.getByRole("button", { name: "How stable?" }).isVisible(), false);
+  await stableAs(page, await library(address, close, "n=10", "stability"));
+  await shoot(page, "cluster-stability");
+});
+
+test("measuring stability gives way to the next question, and its result is never shown with another answer", async ({ page, address }) => {
   await clusters(page, address);
   await upload(page, "groups.csv", groups(120));
   await opened(page, "groups.csv");
+  await until(async () => Number(await page.locator(".verdict .again").getAttribute("data-refits")) > 0, "the first part", 120);
+  const asked = [];
+  page.on("request", (request) => /api.(fit|stability)/.test(request.url()) && asked.push(request.url()));
+  await move(page.getByRole("slider", { name: "Signal to noise" }), 24);
+  const finer = await library(address, groups(120), "snr_db=24");
+  await until(async () => (await k(page)) === finer.n_clusters, "a finer answer", 120);
+  const from = asked.findIndex((url) => url.includes("api/fit"));
+  assert.ok(from >= 0 && asked.slice(0, from).filter((url) => url.includes("stability")).length <= 1, `one part at most is still asked for: ${asked}`);
+  await stableAs(page, await library(address, groups(120), "n=10&snr_db=24", "stability"));
+  assert.deepEqual(asked.slice(from + 1).filter((url) => url.includes("stability") && !url.includes("snr_db=24")), []);
+});
+
+once("of many rows stability is measured when asked for", async ({ page, address }) => {
+  await clusters(page, address);
+  await upload(page, "many.csv", groups(1200));
+  await opened(page, "many.csv");
   await page.getByRole("button", { name: "How stable?" }).click();
-  await page.locator(".verdict [data-stable]").waitFor({ timeout: 300_000 });
-  const { n_clusters, clusters: back } = await library(address, groups(120), "n=10", "stability");
-  const share = (part) => `${Math.round(100 * part)} %`;
-  const K = await k(page);
-  assert.match(await page.locator(".verdict").innerText(), new RegExp(`K = ${K} came back in ${share(n_clusters[K] ?? 0)} of 10 refits`));
-  assert.deepEqual(await page.locator(".card [data-stable]").allInnerTexts(), back.map((part) => `came back in ${share(part)} of the refits`));
+  await stableAs(page, await library(address, groups(1200), "n=10", "stability"));
 });
 
 test("peers are real, and their colours are like ours", async ({ page, address }) => {

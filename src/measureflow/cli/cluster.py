@@ -57,11 +57,11 @@ def cluster(
                 table.insist_on_complete_rows()
             status.update("starting")
             from measureflow.report.page import save_report
-            from measureflow.report.summary import Summary
+            from measureflow.report.summary import Summary, refits
 
             status.update(f"clustering {len(table.frame):,} rows of {len(table.columns)} columns")
-            refits = _refits(len(table.frame), n_clusters) if stability is None else stability
-            options = {"n_clusters": n_clusters, "snr_db": snr_db, "assume": assume, "n_stability": refits or None}
+            n_stability = refits(len(table.frame), n_clusters) if stability is None else stability
+            options = {"n_clusters": n_clusters, "snr_db": snr_db, "assume": assume, "n_stability": n_stability or None}
             summary = Summary.fit(table, **options, missing=missing, random_state=0)
             status.update("writing the report")
             files = save_report(summary, out, data.name)
@@ -88,7 +88,3 @@ def _print_clusters(summary, files) -> None:
         typer.echo(f"Take care: {words}", err=True)
     typer.echo("\n".join(str(file) for file in files))
 
-
-def _refits(rows: int, n_clusters: int | None) -> int:
-    """How many parts of the rows to fit again when nobody said: some where it takes seconds and K was not given."""
-    return 10 if n_clusters is None and 20 <= rows <= 1000 else 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from functools import lru_cache
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -58,10 +59,13 @@ def fit(body: bytes, columns: tuple[str, ...], n_clusters: int | None, snr_db: f
     table = read(body, columns)
     if len(table.frame) > most_rows:
         raise ValueError(f"the table has {len(table.frame):,} rows, more than {most_rows:,}; try `measureflow cluster`")
+    from measureflow.report.summary import refits
+
     summary = _summary(body, columns, n_clusters, snr_db)
     return {
         **summary.to_dict(),
         "headline": summary.headline(),
+        "refits": refits(len(table.frame), n_clusters),
         "certainty": summary.certainty(),
         "labels": summary.labels.tolist(),
         "probabilities": _numbers(summary.probabilities, 4),
@@ -95,11 +99,43 @@ def _flow(summary) -> dict[str, Any]:
 
 
 def stability(body: bytes, columns: tuple[str, ...], n_clusters: int | None, snr_db: float | None, n: int) -> dict:
-    """How often K and each cluster come back when ``n`` parts of the rows are fitted again."""
-    from measureflow.report.summary import Summary
+    """How often K and each cluster come back when ``n`` parts of the rows are fitted again.
 
-    options = {"n_clusters": n_clusters, "snr_db": snr_db, "n_stability": n, "missing": "drop", "random_state": 0}
-    return Summary.fit(read(body, columns), **options).to_dict()["stability"]
+    The parts are those of ``measureflow cluster``. Each is fitted once: whoever asks for one more part than before waits
+    for one fit, and may stop asking.
+    """
+    from measureflow.estimators import checks
+    from measureflow.estimators.stability import stability as measured
+    from measureflow.report.summary import shares_of
+
+    table = read(body, columns)
+    kept = table.complete
+    labels = _summary(body, columns, n_clusters, snr_db).labels[kept]
+    done, numbers = _refitted(body, columns, n_clusters, snr_db), count()
+
+    def fit_predict(X: np.ndarray, w: np.ndarray) -> np.ndarray:
+        number = next(numbers)
+        if number not in done:
+            done[number] = _labels(X, w, n_clusters, snr_db)
+        return done[number]
+
+    seed = int(checks.generator(0).randint(2**31))
+    return shares_of(measured(fit_predict, table.values[kept], labels, np.ones(int(kept.sum())), n, seed))
+
+
+def _labels(X: np.ndarray, w: np.ndarray, n_clusters: int | None, snr_db: float | None) -> np.ndarray:
+    from measureflow import FlowMixture
+    from measureflow.mixtures.misfit import UnfamiliarDataWarning
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnfamiliarDataWarning)
+        return FlowMixture(n_clusters=n_clusters, snr_db=snr_db).fit(X, sample_weight=w).labels_
+
+
+@lru_cache(maxsize=4)
+def _refitted(body: bytes, columns: tuple[str, ...], n_clusters: int | None, snr_db: float | None) -> dict:
+    """The labels of the parts fitted so far, by number."""
+    return {}
 
 
 def dial(body: bytes, columns: tuple[str, ...], marks: tuple[float, ...]) -> list[int]:

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from measureflow.estimators.flow_mixture import FlowMixture
+from measureflow.estimators.stability import Stability
 from measureflow.mixtures.misfit import UnfamiliarDataWarning
 from measureflow.report.continuum import pieces
 from measureflow.tables.read import Table
@@ -185,7 +186,7 @@ class Summary:
             "n_clusters": m.n_clusters_,
             "n_clusters_posterior": {str(K): float(p) for K, p in m.n_clusters_posterior_.items()},
             "expected_index": float(m.expected_index_) if np.isfinite(m.expected_index_) else None,
-            "stability": None if m.stability_ is None else _stability(m.stability_),
+            "stability": None if m.stability_ is None else shares_of(m.stability_),
             "share_uncertain": self.uncertain,
             "n_outliers": int(self.outliers.sum()),
             "snr_db": float(m.snr_db_) if np.isfinite(m.snr_db_) else None,
@@ -213,8 +214,17 @@ def _without_gap(group: list[int]) -> str:
     return f"Clusters {', '.join(first)} and {last} meet without a gap: they may be pieces of one shape, not groups."
 
 
-def _stability(stable) -> dict:
-    """A `Stability`, ready for JSON."""
+def refits(rows: int, n_clusters: int | None) -> int:
+    """How many parts of the rows to fit again when nobody said: ten where it takes seconds and K was not given.
+
+    >>> refits(150, None), refits(150, 3), refits(100_000, None)
+    (10, 0, 0)
+    """
+    return 10 if n_clusters is None and 20 <= rows <= 1000 else 0
+
+
+def shares_of(stable: Stability) -> dict:
+    """How often K and each cluster came back, ready for JSON."""
     shares = {str(K): share for K, share in stable.n_clusters.items()}
     return {"n_clusters": shares, "clusters": stable.clusters.tolist(), "similarity": stable.similarity.tolist()}
 

@@ -220,10 +220,18 @@ class Cluster {
     const { question } = this;
     this.peers.about(question, fitted.n_clusters, () => this.scene);
     this.misleads.about(question, () => this.scene);
-    if (!this.dial.curve.length && question.body.size <= CURVE_BYTES) void this.dial.explore(question);
     if (memory.played !== this.table && !this.source.drawn && !matchMedia("(prefers-reduced-motion: reduce)").matches) this.player.start(0);
     memory.played = this.table;
     this.write();
+    void this.follow(fitted, question);
+  }
+
+  /** What is measured in the background once there is an answer; the reader's next question comes before it. */
+  async follow(fitted: Fitted, question: Question) {
+    const curve = () => (question.body.size <= CURVE_BYTES ? this.dial.explore(question) : null);
+    if (this.db !== null) await curve(); // whoever turns the dial looks at its curve
+    await this.refits.follow(fitted);
+    if (this.fitted === fitted) await curve();
   }
 
   /** The dial was moved (null: given back to the library). */

@@ -3,7 +3,7 @@ import type { Table } from "../table/table";
 import type { Fitted } from "./answer/answers";
 import { cards, heatMap } from "./answer/cards";
 import { posterior } from "./answer/posterior";
-import { REFITS, type Refits } from "./answer/refits";
+import type { Refits } from "./answer/refits";
 import { notes, verdict } from "./answer/verdict";
 import type { Choices } from "./drawer";
 import type { Preview } from "./picture/scene";
@@ -28,15 +28,14 @@ interface View {
 
 export function tell(view: View) {
   const { fitted, path, scene, table, data } = view;
-  const stable = view.refits.found;
   const asked = view.chosen.n_clusters !== null;
   const focus = scene?.focus ?? null;
   const K = fitted?.n_clusters ?? (path ? new Set(path.path.labels).size : null);
   if (K === null || !table) return;
-  verdict(view.verdict, K, fitted, stable, REFITS, asked);
+  verdict(view.verdict, K, fitted, view.refits, asked);
   if (!fitted) return;
   notes(view.notes, fitted, scene, data);
-  cards(view.list, fitted, stable, focus, (k) => view.focusOn(k));
+  cards(view.list, fitted, view.refits, focus, (k) => view.focusOn(k));
   posterior(view.odds, fitted, asked);
   const values = (row: number) => fitted.columns.slice(0, 4).map((name) => `${name} ${table.columns.find((column) => column.name === name)?.values?.[row] ?? "?"}`);
   heatMap(view.heat, fitted, focus, (row) => `row ${row + 1}: ${values(row).join(", ")}`);

@@ -17,6 +17,7 @@ export interface Fitted {
   notes: string[];
   headline: string;
   certainty: string;
+  refits: number; // parts of the rows that are worth fitting again without being asked
   labels: number[];
   probabilities: (number | null)[];
   rivals: number[];

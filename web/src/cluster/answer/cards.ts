@@ -2,13 +2,16 @@
 import { h, percent, replace } from "../../dom";
 import { short } from "../../draw/canvas";
 import { clusterColour, colours } from "../../draw/theme";
-import type { Fitted, Stability } from "./answers";
+import type { Fitted } from "./answers";
+import type { Refits } from "./refits";
 
 const MOST_COLUMNS = 16;
 const MOST_CLUSTERS = 30;
 
 /** A button for each cluster; pressing one shows it alone. */
-export function cards(place: HTMLElement, fitted: Fitted, stable: Stability | null, focus: number | null, choose: (k: number | null) => void) {
+export function cards(place: HTMLElement, fitted: Fitted, refits: Refits, focus: number | null, choose: (k: number | null) => void) {
+  const done = refits.asked > 0 && refits.numbers.length === refits.asked;
+  const back = (k: number) => (done ? `came back in ${Math.round(refits.found!.clusters[k] * refits.asked)} of ${refits.asked} refits` : "\u00a0");
   const total = fitted.clusters.reduce((sum, { rows }) => sum + rows, 0);
   replace(
     place,
@@ -19,8 +22,8 @@ export function cards(place: HTMLElement, fitted: Fitted, stable: Stability | nu
         h("span", { class: "disc", style: `background:${clusterColour(k)}` }, k),
         h("span", { class: "card-size" }, `${rows.toLocaleString("en")} ${rows === 1 ? "row" : "rows"}, ${percent(rows / total)}`),
         h("span", { class: "card-bar" }, h("i", { style: `width:${(100 * rows) / total}%;background:${clusterColour(k)}` })),
-        stable && h("span", { class: "card-traits", "data-stable": "" }, `came back in ${Math.round(100 * stable.clusters[k])} % of the refits`),
         h("span", { class: "card-traits" }, traits.length ? breakable(traits.map(tidy).join(" · ")) : "near the mean in every column"),
+        (done || fitted.refits > 0) && h("span", { class: "card-traits", "data-stable": done }, back(k)), // its line is there from the start: nothing jumps
       ),
     ),
     fitted.n_outliers > 0 &&

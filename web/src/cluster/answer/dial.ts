@@ -35,6 +35,7 @@ export class Dial {
   found: { db: number; K: number } | null = null;
   private counts = new Map<number, number>();
   private asker = new Asker();
+  private going: Promise<void> | null = null;
   private low = -4;
   private high = 24;
   private hint = h("p", { class: "note dial-words" });
@@ -85,14 +86,20 @@ export class Dial {
   /** Forget the curve: it was of other rows. */
   clear() {
     this.asker.stop();
+    this.going = null;
     this.counts.clear();
     this.found = null;
     this.hint.textContent = "";
     this.chart.redraw();
   }
 
-  /** Make the curve, roughly first. */
-  async explore(question: Question) {
+  /** Make the curve, once. */
+  explore(question: Question): Promise<void> {
+    return (this.going ??= this.make(question));
+  }
+
+  /** Roughly first. */
+  private async make(question: Question) {
     try {
       let next = Array.from({ length: 8 }, (_, i) => this.low + 4 * i).filter((db) => !this.counts.has(db));
       while (next.length) {

@@ -1,48 +1,71 @@
-/** How stable the answer is: parts of the rows are fitted again, to see which clusters come back. */
+/** How stable the answer is: parts of the rows are fitted again in the background, to see which clusters come back. */
 import { button } from "../../dom";
 import { Asker, type Fitted, type Question, type Stability } from "./answers";
 
-export const REFITS = 10; // parts of the rows
+const REFITS = 10; // parts of the rows, where the reader asks
+const REST = 500; // milliseconds without a new answer before the first part is fitted
 
 interface Host {
   question: Question;
   fitted: Fitted | null;
-  status: HTMLElement;
   say: () => void;
+  complain: (words: string) => void;
 }
 
 export class Refits {
-  found: Stability | null = null;
+  found: Stability | null = null; // of the parts fitted so far
+  numbers: number[] = []; // of clusters in each of them
+  asked = 0; // parts to fit in all
   private asker = new Asker();
-  button = button("How stable?", () => void this.measure(), { class: "chip", title: "fits ten parts of the rows again" });
+  button = button("How stable?", () => void this.measure(REFITS), { class: "chip", title: "fits ten parts of the rows again" });
 
-  constructor(private host: Host) {}
-
-  /** Another answer: what was measured is out of date. */
-  clear() {
-    this.found = null;
-    this.button.disabled = false;
+  constructor(private host: Host) {
+    this.button.hidden = true;
   }
 
-  async measure() {
-    const { host } = this;
-    const { fitted } = host;
+  /** Another answer: what was measured is out of date, and what is being measured is dropped. */
+  clear() {
+    this.asker.stop();
+    this.found = null;
+    this.numbers = [];
+    this.asked = 0;
+    this.button.hidden = !this.host.fitted || this.host.fitted.refits > 0;
+  }
+
+  /** Measure without being asked, where the library says that it takes little time and the answer stays for a moment. */
+  async follow(fitted: Fitted) {
+    await new Promise((done) => setTimeout(done, REST));
+    if (this.host.fitted === fitted && fitted.refits && !this.asked) await this.measure(fitted.refits);
+  }
+
+  /** One part after another, telling of each; a new answer ends it. */
+  private async measure(parts: number) {
+    const { host, host: { fitted, question } } = this;
     if (!fitted) return;
-    this.button.disabled = true;
-    host.status.textContent = `fitting ${REFITS} parts…`;
+    this.button.hidden = true;
+    this.asked = parts;
+    host.say();
     try {
-      const stable = await this.asker.stability(host.question, REFITS);
-      if (!stable || host.fitted !== fitted) return;
-      this.found = stable;
-      host.status.textContent = `${REFITS} refits`;
-      host.say();
+      for (let n = 1; n <= parts; n++) {
+        const stable = await this.asker.stability(question, n);
+        if (!stable || host.fitted !== fitted) return;
+        this.numbers.push(newest(this.found, this.numbers.length, stable, n));
+        this.found = stable;
+        host.say();
+      }
     } catch (error) {
-      host.status.textContent = (error as Error).message;
-      this.button.disabled = false;
+      this.clear();
+      host.complain(`How stable the answer is could not be measured: ${(error as Error).message}`);
     }
   }
 
   stop() {
     this.asker.stop();
   }
+}
+
+/** The number of clusters in the part that was fitted last: the one that was found more often than before. */
+function newest(before: Stability | null, m: number, now: Stability, n: number): number {
+  const times = (stable: Stability | null, K: string, fits: number) => Math.round((stable?.n_clusters[K] ?? 0) * fits);
+  return +Object.keys(now.n_clusters).find((K) => times(now, K, n) > times(before, K, m))!;
 }

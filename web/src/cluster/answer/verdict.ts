@@ -2,9 +2,10 @@
 import { h, percent, replace } from "../../dom";
 import type { Scene } from "../picture/stage";
 import type { Data } from "../rows/data";
-import type { Fitted, Stability } from "./answers";
+import type { Fitted } from "./answers";
+import type { Refits } from "./refits";
 
-export function verdict(place: HTMLElement, K: number, fitted: Fitted | null, stable: Stability | null, refits: number, asked: boolean) {
+export function verdict(place: HTMLElement, K: number, fitted: Fitted | null, refits: Refits, asked: boolean) {
   const likely = fitted?.n_clusters_posterior[K] ?? 0;
   const gaussian = fitted?.expected_index === null ? ", if the clusters are Gaussian" : "";
   const certainty = !fitted
@@ -12,12 +13,28 @@ export function verdict(place: HTMLElement, K: number, fitted: Fitted | null, st
     : asked
       ? "as many as were asked for"
       : `probability ${likely.toFixed(2)}${gaussian}; ${fitted.share_uncertain ? percent(fitted.share_uncertain) + " of the rows are" : "no row is"} uncertain`;
-  const back = stable && `K = ${K} came back in ${Math.round(100 * (stable.n_clusters[K] ?? 0))} % of ${refits} refits`;
   replace(
     place,
     h("span", { class: "big", "data-k": K, "data-from": fitted ? "library" : "preview" }, K),
-    h("span", { class: "verdict-words" }, h("strong", {}, K === 1 ? "cluster" : "clusters"), h("small", {}, certainty), back && h("small", { "data-stable": "" }, back)),
+    h(
+      "span",
+      { class: "verdict-words" },
+      h("strong", {}, K === 1 ? "cluster" : "clusters"),
+      h("small", {}, certainty),
+      fitted && (refits.asked > 0 || fitted.refits > 0) && again(K, refits),
+    ),
   );
+}
+
+/** A square for each part of the rows that is fitted again, with the K found in it, and how often K came back. */
+function again(K: number, { asked, numbers }: Refits): HTMLElement {
+  const done = asked > 0 && numbers.length === asked;
+  const back = numbers.filter((one) => one === K).length;
+  const words = done ? `K = ${K} came back in ${back} of ${asked} refits` : "fitting parts of the rows again…";
+  const squares = Array.from({ length: Math.max(asked, numbers.length) }, (_, i) =>
+    h("i", { class: i >= numbers.length ? "" : numbers[i] === K ? "same" : "other" }, numbers[i] ?? ""),
+  );
+  return h("small", { class: "again", "data-refits": numbers.length, "data-stable": done }, h("span", { class: "squares", "aria-hidden": "true" }, ...squares), words);
 }
 
 export function notes(place: HTMLElement, fitted: Fitted, scene: Scene | null, data: Data | null) {
