@@ -16,6 +16,7 @@ import "./papers.mjs";
 import "./phone.mjs";
 import "./report.mjs";
 import "./tasks.mjs";
+import "./walk.mjs";
 
 /** A folder of results as `measureflow reproduce` leaves them. */
 function results() {

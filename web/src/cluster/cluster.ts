@@ -9,6 +9,7 @@ import { Dial } from "./answer/dial";
 import { Misleads } from "./answer/misleads";
 import { Peers } from "./answer/peers";
 import { Refits } from "./answer/refits";
+import { waiting } from "./answer/verdict";
 import { drawer, type Choices } from "./drawer";
 import { Runner, takes, type Model, type Path } from "./flow/model";
 import { lay } from "./layout";
@@ -16,7 +17,7 @@ import { Player } from "./picture/player";
 import { listen } from "./picture/pointer";
 import { saves } from "./picture/save";
 import { sceneOf, type Preview } from "./picture/scene";
-import { drawScene, type Scene } from "./picture/stage";
+import { drawScene, tall, type Scene } from "./picture/stage";
 import { axisNames, prepare, tokens, type Data } from "./rows/data";
 import { Source, type Example } from "./rows/source";
 import { named, state } from "./state";
@@ -61,7 +62,7 @@ class Cluster {
   heat = h("div", { class: "stack", style: "gap: 8px" });
   columns = h("div");
   tip = h("div", { class: "tip", hidden: true });
-  stage: Picture = picture("Rows and tokens", (w) => Math.min(640, Math.max(360, w * 0.74)), (c, w, t) => this.scene && drawScene(c, w, t, this.scene));
+  stage: Picture = picture("Rows and tokens", tall, (c, w, t) => this.scene && drawScene(c, w, t, this.scene));
   player = new Player((t) => this.seek(t));
   dial = new Dial((db) => this.turn(db), () => this.turn(null));
   peers = new Peers();
@@ -87,6 +88,7 @@ class Cluster {
     addEventListener("table", onFile);
     const { state: asked } = readAddress();
     this.source.show(null);
+    waiting(this.verdict);
     if (dropped.file) onFile();
     else if (memory.table && (!location.hash.includes("?") || location.hash === memory.address)) {
       this.wanted = new URLSearchParams(memory.address.split("?")[1] ?? "");
@@ -133,7 +135,8 @@ class Cluster {
       this.fitted = null;
       this.outliers = new Set();
       this.refits.clear();
-      for (const part of [this.verdict, this.notes, this.list, this.odds, this.heat]) replace(part);
+      for (const part of [this.notes, this.list, this.odds, this.heat]) replace(part);
+      waiting(this.verdict);
     }
     this.path = null;
     this.dial.clear();
@@ -289,6 +292,7 @@ class Cluster {
 
   complain(words: string) {
     replace(this.trouble, words && h("p", { class: "notice bad" }, words));
+    if (words && !this.fitted && !this.path) replace(this.verdict);
   }
 
   write() {

@@ -25,14 +25,19 @@ export interface Parts {
 export function lay(place: HTMLElement, parts: Parts, saves: HTMLElement) {
   fill(
     place,
-    h("h1", { class: "only-read" }, "Watch a transformer find the clusters"),
+    h(
+      "header",
+      { class: "lead" },
+      h("h1", {}, "Watch a transformer find the clusters"),
+      h("p", { class: "note" }, "Every row is a point. Attention moves the points, layer after layer, until those of one cluster meet."),
+    ),
     parts.source.element,
     parts.trouble,
     h(
       "div",
       { class: "stage-grid" },
       h("section", { class: "panel stage" }, h("div", { class: "canvas-place" }, parts.stage.element, parts.verdict, parts.tip), parts.player.element),
-      h("section", { class: "panel list" }, h("header", {}, h("h2", {}, "Clusters"), parts.status), parts.list, parts.odds, saves),
+      h("section", { class: "panel list" }, h("header", {}, h("h2", {}, "Clusters"), parts.status), h("div", { class: "found" }, parts.list, parts.odds), saves),
     ),
     parts.notes,
     parts.dial.element,
@@ -43,8 +48,8 @@ export function lay(place: HTMLElement, parts: Parts, saves: HTMLElement) {
     h(
       "p",
       { class: "note about" },
-      "Every row becomes a token, a point that moves. Layer after layer, attention moves the tokens until those of one cluster meet on one ",
-      "spot. You do not have to say how many clusters there are. Your data stay on this machine.",
+      "A row on its way is called a token. Every layer moves each token a little, toward what it attends to, and tokens that end on one spot are ",
+      "a cluster. You do not have to say how many clusters there are. Your data stay on this machine.",
     ),
   );
 }

@@ -5,6 +5,11 @@ import type { Data } from "../rows/data";
 import type { Fitted } from "./answers";
 import type { Refits } from "./refits";
 
+/** While there is neither an answer nor a preview. */
+export function waiting(place: HTMLElement) {
+  replace(place, h("span", { class: "verdict-words" }, h("strong", {}, "Finding the clusters…"), h("small", {}, "nobody has said how many there are")));
+}
+
 export function verdict(place: HTMLElement, K: number, fitted: Fitted | null, refits: Refits, asked: boolean) {
   const likely = fitted?.n_clusters_posterior[K] ?? 0;
   const gaussian = fitted?.expected_index === null ? ", if the clusters are Gaussian" : "";

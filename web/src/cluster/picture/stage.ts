@@ -23,6 +23,11 @@ export interface Scene {
   hover: number; // a drawn row, or -1
 }
 
+const AROUND = 306; // pixels above and below the picture on the first screen
+
+/** How tall the picture is for its width: what plays it stands on the first screen too. */
+export const tall = (width: number) => Math.min(640, Math.max(360, Math.min(0.74 * width, innerHeight - AROUND)));
+
 /** Where the axes stand; where it is wide, the answer has the band above them to itself. */
 export const margins = (width: number, height: number) => ({ left: 46, top: width > 560 ? 70 : 8, right: width - 8, bottom: height - 28 });
 
