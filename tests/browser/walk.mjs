@@ -14,7 +14,7 @@ test("a walk through all views, and back to the table as it was left", async ({ 
   await page.locator(".card").nth(1).click();
   const left = page.url();
   await page.getByRole("link", { name: "Dynamics" }).click();
-  await page.locator('[data-preset="blow-up"]').click();
+  await page.locator('[data-preset="blowup"]').click();
   await page.locator(".says").getByText(/\w/).first().waitFor();
   await page.getByRole("link", { name: "Circuits" }).click();
   await page.getByRole("button", { name: "Play" }).click();

@@ -21,7 +21,7 @@ import { drawScene, tall, type Scene } from "./picture/stage";
 import { axisNames, prepare, tokens, type Data } from "./rows/data";
 import { Source, type Example } from "./rows/source";
 import { named, state } from "./state";
-import { tell } from "./tell";
+import { tell, tellAgain } from "./tell";
 
 const CURVE_BYTES = 4 * 2 ** 20; // tables beyond this get no curve of the dial: it asks for thirty fits
 const PAUSE = 220; // milliseconds of rest before the library is asked about a dial that moves
@@ -189,6 +189,7 @@ class Cluster {
   async fit() {
     clearTimeout(this.timer);
     this.timer = 0;
+    this.refits.stop();
     const began = performance.now();
     this.status.textContent = "fitting…";
     this.verdict.classList.add("waiting");
@@ -231,16 +232,18 @@ class Cluster {
 
   /** What is measured in the background once there is an answer; the reader's next question comes before it. */
   async follow(fitted: Fitted, question: Question) {
+    const { turn } = this.refits;
     const curve = () => (question.body.size <= CURVE_BYTES ? this.dial.explore(question) : null);
     if (this.db !== null) await curve(); // whoever turns the dial looks at its curve
-    await this.refits.follow(fitted);
-    if (this.fitted === fitted) await curve();
+    await this.refits.follow(fitted, turn);
+    if (turn === this.refits.turn) await curve();
   }
 
   /** The dial was moved (null: given back to the library). */
   turn(db: number | null) {
     this.db = db;
     clearTimeout(this.timer);
+    this.refits.stop();
     if (db === null) return void this.fit();
     this.preview();
     this.timer = window.setTimeout(() => void this.fit(), PAUSE);
@@ -284,6 +287,10 @@ class Cluster {
 
   say() {
     tell(this);
+  }
+
+  sayAgain() {
+    tellAgain(this);
   }
 
   title(): [string, string] {

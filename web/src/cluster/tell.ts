@@ -1,10 +1,10 @@
 /** Everything that is said about an answer: the verdict, notes, cards, bars and the heat map. */
 import type { Table } from "../table/table";
 import type { Fitted } from "./answer/answers";
-import { cards, heatMap } from "./answer/cards";
+import { backs, cards, heatMap } from "./answer/cards";
 import { posterior } from "./answer/posterior";
 import type { Refits } from "./answer/refits";
-import { notes, verdict } from "./answer/verdict";
+import { again, notes, verdict } from "./answer/verdict";
 import type { Choices } from "./drawer";
 import type { Preview } from "./picture/scene";
 import type { Scene } from "./picture/stage";
@@ -24,6 +24,13 @@ interface View {
   odds: HTMLElement;
   heat: HTMLElement;
   focusOn: (k: number | null) => void;
+}
+
+/** Only how stable the answer is: it comes bit by bit, and what the reader holds stays as it is. */
+export function tellAgain({ fitted, refits, verdict: place, list }: View) {
+  if (!fitted) return;
+  again(place, fitted, refits);
+  backs(list, refits);
 }
 
 export function tell(view: View) {

@@ -10,8 +10,6 @@ const MOST_CLUSTERS = 30;
 
 /** A button for each cluster; pressing one shows it alone. */
 export function cards(place: HTMLElement, fitted: Fitted, refits: Refits, focus: number | null, choose: (k: number | null) => void) {
-  const done = refits.asked > 0 && refits.numbers.length === refits.asked;
-  const back = (k: number) => (done ? `came back in ${Math.round(refits.found!.clusters[k] * refits.asked)} of ${refits.asked} refits` : "\u00a0");
   const total = fitted.clusters.reduce((sum, { rows }) => sum + rows, 0);
   replace(
     place,
@@ -23,7 +21,7 @@ export function cards(place: HTMLElement, fitted: Fitted, refits: Refits, focus:
         h("span", { class: "card-size" }, `${rows.toLocaleString("en")} ${rows === 1 ? "row" : "rows"}, ${percent(rows / total)}`),
         h("span", { class: "card-bar" }, h("i", { style: `width:${(100 * rows) / total}%;background:${clusterColour(k)}` })),
         h("span", { class: "card-traits" }, traits.length ? breakable(traits.map(tidy).join(" · ")) : "near the mean in every column"),
-        (done || fitted.refits > 0) && h("span", { class: "card-traits", "data-stable": done }, back(k)), // its line is there from the start: nothing jumps
+        (refits.asked > 0 || fitted.refits > 0) && h("span", { class: "card-traits card-back" }, "\u00a0"), // its line is there from the start: nothing jumps
       ),
     ),
     fitted.n_outliers > 0 &&
@@ -34,6 +32,16 @@ export function cards(place: HTMLElement, fitted: Fitted, refits: Refits, focus:
         h("span", { class: "card-size" }, `${fitted.n_outliers.toLocaleString("en")} ${fitted.n_outliers === 1 ? "row" : "rows"} far from the rest`),
       ),
   );
+  backs(place, refits);
+}
+
+/** How often each cluster came back, once that is known; the cards stay as they are, for one may be in use. */
+export function backs(place: HTMLElement, { found, asked, done }: Refits) {
+  if (!done || !found) return;
+  place.querySelectorAll(".card-back").forEach((line, k) => {
+    line.textContent = `came back in ${Math.round(found.clusters[k] * asked)} of ${asked} refits`;
+    line.toggleAttribute("data-stable", true);
+  });
 }
 
 /** "high mass (5.1e3, +1.2 sd)" without its figures, which the heat map has. */

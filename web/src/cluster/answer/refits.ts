@@ -8,7 +8,8 @@ const REST = 500; // milliseconds without a new answer before the first part is 
 interface Host {
   question: Question;
   fitted: Fitted | null;
-  say: () => void;
+  say: () => void; // all that is said of the answer
+  sayAgain: () => void; // only how stable it is
   complain: (words: string) => void;
 }
 
@@ -17,7 +18,12 @@ export class Refits {
   numbers: number[] = []; // of clusters in each of them
   asked = 0; // parts to fit in all
   private asker = new Asker();
+  turn = 0; // how often measuring was stopped: another question has been asked since
   button = button("How stable?", () => void this.measure(REFITS), { class: "chip", title: "fits ten parts of the rows again" });
+
+  get done(): boolean {
+    return this.asked > 0 && this.numbers.length === this.asked;
+  }
 
   constructor(private host: Host) {
     this.button.hidden = true;
@@ -25,7 +31,7 @@ export class Refits {
 
   /** Another answer: what was measured is out of date, and what is being measured is dropped. */
   clear() {
-    this.asker.stop();
+    this.stop();
     this.found = null;
     this.numbers = [];
     this.asked = 0;
@@ -33,25 +39,27 @@ export class Refits {
   }
 
   /** Measure without being asked, where the library says that it takes little time and the answer stays for a moment. */
-  async follow(fitted: Fitted) {
+  async follow(fitted: Fitted, turn: number) {
     await new Promise((done) => setTimeout(done, REST));
-    if (this.host.fitted === fitted && fitted.refits && !this.asked) await this.measure(fitted.refits);
+    if (turn === this.turn && fitted.refits && !this.asked) await this.measure(fitted.refits);
   }
 
   /** One part after another, telling of each; a new answer ends it. */
   private async measure(parts: number) {
     const { host, host: { fitted, question } } = this;
     if (!fitted) return;
+    const mine = this.turn;
     this.button.hidden = true;
     this.asked = parts;
-    host.say();
+    if (fitted.refits) host.sayAgain();
+    else host.say(); // its lines are not there yet
     try {
       for (let n = 1; n <= parts; n++) {
         const stable = await this.asker.stability(question, n);
-        if (!stable || host.fitted !== fitted) return;
+        if (!stable || mine !== this.turn) return;
         this.numbers.push(newest(this.found, this.numbers.length, stable, n));
         this.found = stable;
-        host.say();
+        host.sayAgain();
       }
     } catch (error) {
       this.clear();
@@ -60,6 +68,7 @@ export class Refits {
   }
 
   stop() {
+    this.turn++;
     this.asker.stop();
   }
 }

@@ -26,20 +26,25 @@ export function verdict(place: HTMLElement, K: number, fitted: Fitted | null, re
       { class: "verdict-words" },
       h("strong", {}, K === 1 ? "cluster" : "clusters"),
       h("small", {}, certainty),
-      fitted && (refits.asked > 0 || fitted.refits > 0) && again(K, refits),
+      fitted && h("small", { class: "again" }),
     ),
   );
+  if (fitted) again(place, fitted, refits);
 }
 
 /** A square for each part of the rows that is fitted again, with the K found in it, and how often K came back. */
-function again(K: number, { asked, numbers }: Refits): HTMLElement {
-  const done = asked > 0 && numbers.length === asked;
+export function again(verdict: HTMLElement, fitted: Fitted, { asked, numbers, done }: Refits) {
+  const place = verdict.querySelector<HTMLElement>(".again")!;
+  const K = fitted.n_clusters;
+  if (!asked && !fitted.refits) return;
   const back = numbers.filter((one) => one === K).length;
   const words = done ? `K = ${K} came back in ${back} of ${asked} refits` : "fitting parts of the rows again…";
   const squares = Array.from({ length: Math.max(asked, numbers.length) }, (_, i) =>
     h("i", { class: i >= numbers.length ? "" : numbers[i] === K ? "same" : "other" }, numbers[i] ?? ""),
   );
-  return h("small", { class: "again", "data-refits": numbers.length, "data-stable": done }, h("span", { class: "squares", "aria-hidden": "true" }, ...squares), words);
+  place.dataset.refits = String(numbers.length);
+  place.toggleAttribute("data-stable", done);
+  replace(place, h("span", { class: "squares", "aria-hidden": "true" }, ...squares), words);
 }
 
 export function notes(place: HTMLElement, fitted: Fitted, scene: Scene | null, data: Data | null) {
