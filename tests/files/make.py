@@ -133,6 +133,28 @@ def write() -> None:
         total=14695.5,
     )
     case(
+        "money.csv",
+        'pay,rise,either\n"$1,200",4.5%,$3\n"-$12,500.5",3 %,€4\n$900,-1%,$5\n',
+        "amounts of money and percentages; a column of two currencies is no quantity",
+        rows=3,
+        columns=["pay", "rise"],
+        skipped={"either": "text"},
+        gaps=0,
+        total=-10394.0,
+    )
+    case(
+        "euros.csv",
+        "pay;age\n1,50 €;20\n20,25 €;30\n;45\n",
+        "amounts with decimal commas",
+        rows=3,
+        columns=["pay", "age"],
+        skipped={},
+        gaps=1,
+        total=71.75,
+    )
+    case("remarks.csv", "# made by a program\n\n#\n" + PLAIN, "remarks above the names", **plain())
+    case("savetxt.csv", "# " + PLAIN, "names behind a #, as numpy.savetxt writes them", **plain())
+    case(
         "ids.csv",
         "row,customer_id,zip,spend,visits\n"
         + "".join(f"{i},{7 * i % 11 + 90},{10000 + i},{i * i % 5}.5,{i % 3}\n" for i in range(8)),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import re
+import warnings
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 
 import numpy as np
@@ -23,6 +24,8 @@ MISSING = (
 NUMBER = re.compile(r"\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*")
 DECIMAL_COMMA = re.compile(r"\s*[-+]?\d+,\d+\s*")
 THOUSANDS = re.compile(r"\s*[-+]?\d{1,3}(,\d{3})+(\.\d*)?\s*")
+UNIT = re.compile(r"^([-+]?)\s*([$€£¥])\s*(?=[\d.])|\s*([$€£¥%])$")  # before a number, or behind it
+UNEVEN = re.compile(r"Expected (\d+) fields in line (\d+), saw (\d+)")
 CONTROL = re.compile("[\x00-\x08\x0e-\x19\x1b-\x1f]")  # what a text does not hold
 
 
@@ -55,10 +58,30 @@ def decode(body: bytes) -> str:
 def parse_text(text: str) -> pd.DataFrame:
     """A frame of text that is CSV, JSON lines or a JSON list."""
     first = text.lstrip()[:1]
-    frame = parse_json(text) if first in ("{", "[") else parse_csv(text)
+    frame = parse_json(text) if first in ("{", "[") else parse_csv(without_remarks(text))
     for name in frame.columns:
-        frame[name] = as_numbers(frame[name])
+        frame[name] = as_numbers(frame[name], frame.attrs.get("decimal", ".") == ",")
     return frame
+
+
+def without_remarks(text: str) -> str:
+    """The text without the lines at its start that begin with "#"; if the last of them names the columns, with its names.
+
+    >>> without_remarks("# made by a program\\n# x,y\\n1,2\\n")
+    'x,y\\n1,2\\n'
+    """
+    lines = text.splitlines(keepends=True)
+    start = next((i for i, line in enumerate(lines) if line.strip() and not line.lstrip().startswith("#")), 0)
+    remarks = [line.strip().lstrip("#").strip() for line in lines[:start] if line.strip()]
+    if not remarks:
+        return text
+    head = [line for line in lines[start : start + 20] if line.strip()]
+    separator = find_separator(head)
+    cells = head[0].strip().split(separator)
+    named = len(cells) > 1 and len(remarks[-1].split(separator)) == len(cells)
+    if named and all(not cell.strip() or _is_number(cell, separator != ",") for cell in cells):
+        return "".join([remarks[-1] + "\n", *lines[start:]])
+    return "".join(lines[start:])
 
 
 def parse_csv(text: str) -> pd.DataFrame:
@@ -71,26 +94,32 @@ def parse_csv(text: str) -> pd.DataFrame:
     separator = find_separator(head)
     if max(line.count(separator) for line in head) >= MOST_COLUMNS:
         raise ValueError(f"the file has more than {MOST_COLUMNS} columns")
-    comma = separator != "," and any(DECIMAL_COMMA.fullmatch(cell) for line in head for cell in line.split(separator))
+    cells = [UNIT.sub(r"\1", cell.strip()) for line in head for cell in line.split(separator)]
+    comma = separator != "," and any(DECIMAL_COMMA.fullmatch(cell) for cell in cells)
     first = [cell.strip().strip('"') for cell in head[0].split(separator)]
     header = None if all(not cell or _is_number(cell, comma) for cell in first) and any(first) else 0
     try:
-        frame = pd.read_csv(
-            io.StringIO(text),
-            sep=separator,
-            header=header,
-            decimal="," if comma else ".",
-            na_values=list(MISSING),
-            index_col=False,
-            skipinitialspace=True,
-            low_memory=False,
-            on_bad_lines="error",
-        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", pd.errors.ParserWarning)  # it would lose cells
+            frame = pd.read_csv(
+                io.StringIO(text),
+                sep=separator,
+                header=header,
+                decimal="," if comma else ".",
+                na_values=list(MISSING),
+                index_col=False,
+                skipinitialspace=True,
+                low_memory=False,
+                on_bad_lines="error",
+            )
     except (ValueError, OverflowError, RecursionError, pd.errors.ParserWarning) as error:  # ParserError is a ValueError
-        raise ValueError(f"the file cannot be read as a table: {str(error).strip()}") from None
+        uneven = UNEVEN.search(str(error))
+        why = "line {1} has {2} cells, the first line {0}".format(*uneven.groups()) if uneven else str(error).strip()
+        raise ValueError(f"the file cannot be read as a table: {why}") from None
     if frame.empty:
         raise ValueError("the file has a line of names and no rows")
     frame.columns = distinct_names([str(name).strip() if header == 0 else f"x{name}" for name in frame.columns])
+    frame.attrs["decimal"] = "," if comma else "."
     return frame
 
 
@@ -132,10 +161,12 @@ def distinct_names(names: list[str]) -> list[str]:
     return out
 
 
-def as_numbers(column: pd.Series) -> pd.Series:
+def as_numbers(column: pd.Series, comma: bool = False) -> pd.Series:
     """A column of texts as numbers, if all that is not missing is one; "1,200" counts as one, "?" as missing.
 
-    >>> as_numbers(pd.Series(["1,200", "?", "30"])).tolist()
+    Amounts of one currency and percentages are numbers too. With ``comma`` that is the decimal mark.
+
+    >>> as_numbers(pd.Series(["$1,200", "?", "$30"])).tolist()
     [1200.0, nan, 30.0]
     """
     if column.dtype.kind not in "OTU" and str(column.dtype) not in ("str", "string"):
@@ -146,6 +177,11 @@ def as_numbers(column: pd.Series) -> pd.Series:
     if present.empty or present.map(lambda cell: isinstance(cell, bool)).any():
         return column
     texts = present.map(str)
+    units = {"".join(found[1:]) for cell in texts for found in UNIT.findall(cell)}
+    if len(units) == 1:
+        texts = texts.map(lambda cell: UNIT.sub(r"\1", cell, count=1))
+    if comma:
+        texts = texts.map(lambda cell: cell.replace(",", ".") if DECIMAL_COMMA.fullmatch(cell) else cell)
     if not texts.map(lambda cell: bool(NUMBER.fullmatch(cell) or THOUSANDS.fullmatch(cell))).all():
         return column
     out = pd.Series(np.nan, index=column.index, name=column.name)

@@ -21,6 +21,7 @@ const MISSING = new Set(
 const NUMBER = /^[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?$/;
 const DECIMAL_COMMA = /^[-+]?\d+,\d+$/;
 const THOUSANDS = /^[-+]?\d{1,3}(,\d{3})+(\.\d*)?$/;
+const UNIT = /^([-+]?)\s*([$€£¥])\s*(?=[\d.])|\s*([$€£¥%])$/; // before a number, or behind it
 const INFINITE = /^[-+]?inf(inity)?$/i;
 const CONTROL = /[\x00-\x08\x0e-\x19\x1b-\x1f]/;
 const IDENTIFIER = /^((.*[_\s.-])?(id|ids|index|idx|row|uuid)|unnamed: 0)$/i;
@@ -60,7 +61,7 @@ export function decode(bytes: Uint8Array): string {
 
 export function parse(text: string): Parsed {
   const first = text.trimStart()[0];
-  const { header, rows, comma } = first === "{" || first === "[" ? fromJson(text) : fromCsv(text);
+  const { header, rows, comma } = first === "{" || first === "[" ? fromJson(text) : fromCsv(withoutRemarks(text));
   const columns = header.map((name, j) => column(name, rows, j, comma));
   if (columns.every((one) => one.reason)) {
     const listed = columns.slice(0, 8).map((one) => `${one.name}: ${one.reason}`);
@@ -69,10 +70,24 @@ export function parse(text: string): Parsed {
   return { columns, rows };
 }
 
+/** The text without the lines at its start that begin with "#"; if the last of them names the columns, with its names. */
+function withoutRemarks(text: string): string {
+  const at = /^(?:[^\S\r\n]*(?:#[^\r\n]*)?(?:\r\n|\r|\n))+/.exec(text)?.[0] ?? "";
+  const remarks = at.split(/\r\n|\r|\n/).filter((line) => line.trim()).map((line) => line.trim().replace(/^#+/, "").trim());
+  const rest = text.slice(at.length);
+  if (!remarks.length || !rest.trim()) return text;
+  const head = rest.slice(0, 200_000).split(/\r\n|\r|\n/).slice(0, 20).filter((line) => line.trim());
+  const sep = separator(head);
+  const cells = head[0].trim().split(sep);
+  const numbers = cells.every((cell) => !cell.trim() || NUMBER.test(sep === "," ? cell.trim() : cell.trim().replace(",", ".")));
+  const named = cells.length > 1 && remarks.at(-1)!.split(sep).length === cells.length;
+  return named && numbers ? `${remarks.at(-1)}\n${rest}` : rest;
+}
+
 function fromCsv(text: string) {
   const head = text.slice(0, 200_000).split(/\r\n|\r|\n/).filter((line) => line.trim()).slice(0, 20);
   const delimiter = separator(head);
-  const comma = delimiter !== "," && head.some((line) => line.split(delimiter).some((cell) => DECIMAL_COMMA.test(cell.trim())));
+  const comma = delimiter !== "," && head.some((line) => line.split(delimiter).some((cell) => DECIMAL_COMMA.test(cell.trim().replace(UNIT, "$1"))));
   const { data } = Papa.parse<string[]>(text.replace(/^\s*\n/, ""), { delimiter, skipEmptyLines: true });
   const lines = data.filter((row) => row.length > 1 || row[0].trim());
   const isNumber = (cell: string) => NUMBER.test(comma ? cell.replace(",", ".") : cell);
@@ -83,7 +98,7 @@ function fromCsv(text: string) {
   const long = rows.findIndex((row) => row.length > start.length);
   if (long >= 0) {
     const line = long + 1 + +named;
-    throw new Error(`the file cannot be read as a table: expected ${start.length} cells in line ${line}, saw ${rows[long].length}`);
+    throw new Error(`the file cannot be read as a table: line ${line} has ${rows[long].length} cells, the first line ${start.length}`);
   }
   return { header: distinctNames(named ? start : start.map((_, j) => `x${j}`)), rows, comma };
 }
@@ -143,18 +158,22 @@ function distinctNames(names: string[]): string[] {
 function column(name: string, rows: string[][], j: number, comma: boolean): Column {
   const values = new Float64Array(rows.length).fill(NaN);
   const words: string[] = [];
+  const units = new Set<string>();
   let present = 0;
   for (let i = 0; i < rows.length; i++) {
     const cell = (rows[i][j] ?? "").trim();
     if (MISSING.has(cell)) continue;
     present++;
-    const plain = comma && DECIMAL_COMMA.test(cell) ? cell.replace(",", ".") : cell;
+    const unit = UNIT.exec(cell);
+    if (unit) units.add(unit[2] ?? unit[3]);
+    const bare = unit ? cell.replace(UNIT, "$1") : cell;
+    const plain = comma && DECIMAL_COMMA.test(bare) ? bare.replace(",", ".") : bare;
     if (NUMBER.test(plain)) values[i] = Number(plain);
     else if (THOUSANDS.test(plain)) values[i] = Number(plain.replaceAll(",", ""));
     else if (!INFINITE.test(plain)) words.push(cell);
   }
   if (!present) return { name, values: null, reason: "empty" };
-  if (words.length) return { name, values: null, reason: words.length === present ? kind(words) : "text" };
+  if (words.length || units.size > 1) return { name, values: null, reason: words.length === present ? kind(words) : "text" };
   return { name, values, reason: unfit(name, values, present) };
 }
 
