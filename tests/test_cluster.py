@@ -11,11 +11,11 @@ import pytest
 from typer.testing import CliRunner
 
 from measureflow import FlowMixture, cli
-from measureflow.cli.cluster import _refits
 from measureflow.data import load_faithful, load_penguins
 from measureflow.report.page import page
 from measureflow.report.pictures import described, draw
-from measureflow.report.summary import Summary, odds
+from measureflow.report.summary import Summary
+from measureflow.report.words import again, odds, refits
 from measureflow.tables.read import choose_columns, read_table
 from measureflow.tables.text import parse_csv
 
@@ -129,7 +129,7 @@ def test_stability_and_assumption_are_told(geyser, tmp_path):
     result = run(geyser, "--out", tmp_path / "report", "--stability", 2, "--assume", "gaussian")
     assert result.exit_code == 0, result.output
     assert "If the clusters are Gaussian, K = " in result.output
-    assert "Fitted again to parts of the rows, K = " in result.output
+    assert "Fitted again to 2 parts of the rows, K = " in result.output
     assert ", came back " in result.output
     assert "comes back" in (tmp_path / "report" / "report.html").read_text()
 
@@ -141,16 +141,24 @@ def test_where_no_number_is_probable_a_range_is_told():
     assert odds({4: 0.9, 5: 0.1}, 7).startswith("K = 7 has probability 0.00, K from 4 to 7")
 
 
+def test_what_was_found_instead_of_k_is_told():
+    assert again({3: 0.5, 2: 0.3, 4: 0.2}, 3, 10).endswith("K = 3 came back 5 times; the others found 2 or 4")
+    assert again({1: 0.2, 2: 0.2, 4: 0.2, 5: 0.2, 7: 0.2}, 3, 5).endswith(
+        "K = 3 came back in none of them; they found 1 to 7"
+    )
+    assert again({3: 0.1, 4: 0.9}, 3, 10).endswith("K = 3 came back once; the others found 4")
+
+
 def test_stability_is_measured_where_it_takes_seconds(tmp_path):
     rng = np.random.default_rng(0)
     X = np.concatenate([rng.normal(c, 0.2, (15, 2)) for c in (-2, 2)])
     pd.DataFrame(X, columns=["a", "b"]).to_csv(tmp_path / "two.csv", index=False)
     result = runner.invoke(cli.main, ["cluster", str(tmp_path / "two.csv"), "--out", str(tmp_path), "--json"])
-    again = FlowMixture(n_stability=10, random_state=0).fit(X).stability_
+    stable = FlowMixture(n_stability=10, random_state=0).fit(X).stability_
     said = json.loads(result.stdout)["stability"]
-    assert said["n_clusters"] == {str(K): share for K, share in again.n_clusters.items()}
-    assert said["clusters"] == again.clusters.tolist()
-    assert _refits(2000, None) == _refits(300, 4) == _refits(5, None) == 0
+    assert said["n_clusters"] == {str(K): share for K, share in stable.n_clusters.items()}
+    assert said["clusters"] == stable.clusters.tolist()
+    assert refits(2000, None) == refits(300, 4) == refits(5, None) == 0
 
 
 def test_the_shares_over_the_bars_do_not_collide():

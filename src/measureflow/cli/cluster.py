@@ -57,7 +57,8 @@ def cluster(
                 table.insist_on_complete_rows()
             status.update("starting")
             from measureflow.report.page import save_report
-            from measureflow.report.summary import Summary, refits
+            from measureflow.report.summary import Summary
+            from measureflow.report.words import refits
 
             status.update(f"clustering {len(table.frame):,} rows of {len(table.columns)} columns")
             n_stability = refits(len(table.frame), n_clusters) if stability is None else stability
@@ -87,4 +88,3 @@ def _print_clusters(summary, files) -> None:
     for words in summary.diagnosis:
         typer.echo(f"Take care: {words}", err=True)
     typer.echo("\n".join(str(file) for file in files))
-

@@ -59,7 +59,7 @@ def fit(body: bytes, columns: tuple[str, ...], n_clusters: int | None, snr_db: f
     table = read(body, columns)
     if len(table.frame) > most_rows:
         raise ValueError(f"the table has {len(table.frame):,} rows, more than {most_rows:,}; try `measureflow cluster`")
-    from measureflow.report.summary import refits
+    from measureflow.report.words import refits
 
     summary = _summary(body, columns, n_clusters, snr_db)
     return {
@@ -101,8 +101,8 @@ def _flow(summary) -> dict[str, Any]:
 def stability(body: bytes, columns: tuple[str, ...], n_clusters: int | None, snr_db: float | None, n: int) -> dict:
     """How often K and each cluster come back when ``n`` parts of the rows are fitted again.
 
-    The parts are those of ``measureflow cluster``. Each is fitted once: whoever asks for one more part than before waits
-    for one fit, and may stop asking.
+    The parts are those of ``measureflow cluster``. Each is fitted once: whoever asks for one part more than before
+    waits for one fit, and may stop asking.
     """
     from measureflow.estimators import checks
     from measureflow.estimators.stability import stability as measured

@@ -22,7 +22,8 @@ from measureflow.report.pictures import (
     draw_uncertainty,
     plane,
 )
-from measureflow.report.summary import PLAIN, Summary, brief, percent, sentence
+from measureflow.report.summary import PLAIN, Summary
+from measureflow.report.words import brief, percent, sentence
 
 MOST_COLUMNS = 16  # of the heat map
 

@@ -10,7 +10,8 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from measureflow.flows.pictures import COLOURS, colour
-from measureflow.report.summary import PLAIN, SURE, Summary, count, percent
+from measureflow.report.summary import PLAIN, SURE, Summary
+from measureflow.report.words import count, percent
 
 GREY, INK = "#8d99ae", "#22303c"
 OTHER = ("#8d99ae", 0.4)  # of bars beside the one that was chosen

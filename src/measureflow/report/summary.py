@@ -12,10 +12,10 @@ from measureflow.estimators.flow_mixture import FlowMixture
 from measureflow.estimators.stability import Stability
 from measureflow.mixtures.misfit import UnfamiliarDataWarning
 from measureflow.report.continuum import pieces
+from measureflow.report.words import again, brief, count, odds, percent, sentence
 from measureflow.tables.read import Table
 
 SURE = 0.9  # a row whose most probable cluster is less probable than this is called uncertain
-LIKELY = 0.8  # the probability of a range of K that is told where no K is probable by itself
 NOTABLE = 0.25  # standard deviations from the mean of all rows that are worth a word
 MOST_TRAITS = 3
 MOST_LISTED = 8  # clusters named in one sentence
@@ -130,6 +130,8 @@ class Summary:
         K = m.n_clusters_
         gaussian = "If the clusters are Gaussian, " if np.isnan(m.expected_index_) else ""
         told = [f"K = {K} was asked for" if m.n_clusters is not None else gaussian + odds(m.n_clusters_posterior_, K)]
+        if m.stability_ is not None:
+            told.append(again(m.stability_.n_clusters, K, m.n_stability))
         if np.isfinite(m.expected_index_) and K > 1:
             told.append(
                 f"The expected agreement with the true clusters is {m.expected_index_:.2f} (adjusted Rand index: 1 is "
@@ -137,9 +139,6 @@ class Summary:
             )
         doubt = f": their cluster has a probability below {SURE:g}" if self.uncertain else ""
         told.append(f"{percent(self.uncertain)} of the rows are uncertain{doubt}")
-        if m.stability_ is not None:
-            again = m.stability_.n_clusters.get(K, 0.0)
-            told.append(f"Fitted again to parts of the rows, K = {K} came back {again:.0%} of the time")
         if outliers:
             told.append(f"{count(outliers, 'row')} {'lies' if outliers == 1 else 'lie'} far from the rest")
         return ". ".join(told)
@@ -214,15 +213,6 @@ def _without_gap(group: list[int]) -> str:
     return f"Clusters {', '.join(first)} and {last} meet without a gap: they may be pieces of one shape, not groups."
 
 
-def refits(rows: int, n_clusters: int | None) -> int:
-    """How many parts of the rows to fit again when nobody said: ten where it takes seconds and K was not given.
-
-    >>> refits(150, None), refits(150, 3), refits(100_000, None)
-    (10, 0, 0)
-    """
-    return 10 if n_clusters is None and 20 <= rows <= 1000 else 0
-
-
 def shares_of(stable: Stability) -> dict:
     """How often K and each cluster came back, ready for JSON."""
     shares = {str(K): share for K, share in stable.n_clusters.items()}
@@ -237,59 +227,10 @@ def _degree(z: float) -> str:
     return f"very {word}" if abs(z) > 1.5 else word
 
 
-def brief(x: float) -> str:
-    """A number in few figures."""
-    return f"{x:.3g}" if abs(x) < 1000 else f"{x:.0f}" if abs(x) < 1e6 else f"{x:.2e}"
-
-
 def _as_fitted(mixture: FlowMixture, X: np.ndarray) -> np.ndarray | pd.DataFrame:
     """Rows with the names of the columns if the mixture was fitted with names."""
     names = getattr(mixture, "feature_names_in_", None)
     return X if names is None else pd.DataFrame(X, columns=names)
-
-
-def odds(posterior: dict[int, float], K: int) -> str:
-    """How probable K clusters are; where that is below one half, also numbers around it that are more than likely.
-
-    >>> odds({2: 0.1, 3: 0.4, 4: 0.3, 5: 0.2}, 3)
-    'K = 3 has probability 0.40, K from 3 to 5 has 0.90'
-    """
-    low = high = K
-    total = posterior.get(K, 0.0)
-    said = f"K = {K} has probability {total:.2f}"
-    if total >= 0.5:
-        return said
-    while total < LIKELY - 1e-9 and (low > min(posterior) or high < max(posterior)):
-        below, above = posterior.get(low - 1, 0.0), posterior.get(high + 1, 0.0)
-        if high < max(posterior) and (above >= below or low <= min(posterior)):
-            high, total = high + 1, total + above
-        else:
-            low, total = low - 1, total + below
-    return f"{said}, K from {low} to {high} has {total:.2f}"
-
-
-def percent(p: float) -> str:
-    """A share of a hundred; one that is nearly nothing is not called nothing.
-
-    >>> percent(0.667), percent(0.001), percent(0.0)
-    ('67%', '<1%', '0%')
-    """
-    return "<1%" if 0 < p < 0.005 else f"{p:.0%}"
-
-
-def sentence(words: str) -> str:
-    """The words with a capital at the start and a stop at the end, if they have none.
-
-    >>> sentence("leave it out?"), sentence("the rows are few")
-    ('Leave it out?', 'The rows are few.')
-    """
-    words = words.strip()
-    return words[:1].upper() + words[1:] + ("" if words.endswith((".", "?", "!")) else ".")
-
-
-def count(n: int, thing: str) -> str:
-    """The number of things, in words that fit it."""
-    return f"{n:,} {thing}" + "s" * (n != 1)
 
 
 def _fresh(name: str, frame: pd.DataFrame) -> str:

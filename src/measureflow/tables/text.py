@@ -65,7 +65,7 @@ def parse_text(text: str) -> pd.DataFrame:
 
 
 def without_remarks(text: str) -> str:
-    """The text without the lines at its start that begin with "#"; if the last of them names the columns, with its names.
+    """The text without the lines at its start that begin with "#"; names of the columns in the last of them stay.
 
     >>> without_remarks("# made by a program\\n# x,y\\n1,2\\n")
     'x,y\\n1,2\\n'
