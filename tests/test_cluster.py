@@ -12,9 +12,10 @@ from typer.testing import CliRunner
 
 from measureflow import FlowMixture, cli
 from measureflow.data import load_faithful, load_penguins
+from measureflow.estimators.stability import Stability
 from measureflow.report.page import page
 from measureflow.report.pictures import described, draw
-from measureflow.report.summary import Summary
+from measureflow.report.summary import Summary, _each
 from measureflow.report.words import again, odds, refits
 from measureflow.tables.read import choose_columns, read_table
 from measureflow.tables.text import parse_csv
@@ -147,6 +148,13 @@ def test_what_was_found_instead_of_k_is_told():
         "K = 3 came back in none of them; they found 1 to 7"
     )
     assert again({3: 0.1, 4: 0.9}, 3, 10).endswith("K = 3 came back once; the others found 4")
+
+
+def test_clusters_that_outlast_their_number_are_told():
+    stable = Stability({3: 0.2, 4: 0.8}, np.array([1.0, 0.9, 1.0]), np.ones(3))
+    assert _each(stable, 3, 10) == ". Each of these 3 clusters came back at least 9 times"
+    assert _each(Stability({3: 1.0}, np.ones(3), np.ones(3)), 3, 10) == ""
+    assert _each(Stability({1: 0.5, 2: 0.5}, np.ones(1), np.ones(1)), 1, 10) == ""
 
 
 def test_stability_is_measured_where_it_takes_seconds(tmp_path):

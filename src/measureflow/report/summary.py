@@ -131,7 +131,7 @@ class Summary:
         gaussian = "If the clusters are Gaussian, " if np.isnan(m.expected_index_) else ""
         told = [f"K = {K} was asked for" if m.n_clusters is not None else gaussian + odds(m.n_clusters_posterior_, K)]
         if m.stability_ is not None:
-            told.append(again(m.stability_.n_clusters, K, m.n_stability))
+            told.append(again(m.stability_.n_clusters, K, m.n_stability) + _each(m.stability_, K, m.n_stability))
         if np.isfinite(m.expected_index_) and K > 1:
             told.append(
                 f"The expected agreement with the true clusters is {m.expected_index_:.2f} (adjusted Rand index: 1 is "
@@ -211,6 +211,14 @@ def _without_gap(group: list[int]) -> str:
     more = [f"{len(group) - MOST_LISTED} more"] if len(group) > MOST_LISTED else []
     *first, last = some + more
     return f"Clusters {', '.join(first)} and {last} meet without a gap: they may be pieces of one shape, not groups."
+
+
+def _each(stable: Stability, K: int, fits: int) -> str:
+    """That each of the clusters came back more often than their number did, if so."""
+    least, back = (round(share * fits) for share in (stable.clusters.min(initial=1.0), stable.n_clusters.get(K, 0.0)))
+    if K < 2 or least <= back:
+        return ""
+    return f". Each of these {K} clusters came back {'every time' if least == fits else f'at least {least} times'}"
 
 
 def shares_of(stable: Stability) -> dict:
