@@ -21,7 +21,7 @@ export function cards(place: HTMLElement, fitted: Fitted, refits: Refits, focus:
         h("span", { class: "card-size" }, `${rows.toLocaleString("en")} ${rows === 1 ? "row" : "rows"}, ${percent(rows / total)}`),
         h("span", { class: "card-bar" }, h("i", { style: `width:${(100 * rows) / total}%;background:${clusterColour(k)}` })),
         h("span", { class: "card-traits" }, traits.length ? breakable(traits.map(tidy).join(" · ")) : "near the mean in every column"),
-        (refits.asked > 0 || fitted.refits > 0) && h("span", { class: "card-traits card-back" }, "\u00a0"), // its line is there from the start: nothing jumps
+        (refits.asked > 0 || fitted.refits > 0) && h("span", { class: "card-back" }, "\u00a0"), // its line is there from the start: nothing jumps
       ),
     ),
     fitted.n_outliers > 0 &&
