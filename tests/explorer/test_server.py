@@ -138,6 +138,7 @@ def test_stability_is_measured_when_asked_for(client):
     assert stable["clusters"] == [1.0, 1.0]
 
 
+@pytest.mark.filterwarnings("ignore::measureflow.mixtures.misfit.UnfamiliarDataWarning")
 def test_parts_are_those_of_the_estimator_and_each_is_fitted_once(client, monkeypatch):
     """The page asks for one part more at a time, so that it can tell of each and stop; no part is fitted again."""
     values = np.random.default_rng(1).normal(size=(60, 2))  # of one Gaussian, parts differ in what is found
