@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from measureflow import FlowMixture, cli
-from measureflow.explorer import fits, jobs
+from measureflow.explorer import jobs
 from measureflow.explorer.limits import Limits
 from measureflow.explorer.server import create_app
 from measureflow.flows import Dopri5
@@ -130,34 +130,6 @@ def test_the_dial_is_obeyed_and_its_curve_says_the_same(client):
     fitted = [client.post("/api/fit", params={"snr_db": db}, content=body).json()["n_clusters"] for db in (0, 10, 20)]
     assert counts == fitted
     assert client.post("/api/fit", params={"n_clusters": 3}, content=body).json()["n_clusters"] == 3
-
-
-def test_stability_is_measured_when_asked_for(client):
-    stable = client.post("/api/stability?n=2", content=csv(two_blobs())).json()
-    assert stable["n_clusters"] == {"2": 1.0}
-    assert stable["clusters"] == [1.0, 1.0]
-
-
-@pytest.mark.filterwarnings("ignore::measureflow.mixtures.misfit.UnfamiliarDataWarning")
-def test_parts_are_those_of_the_estimator_and_each_is_fitted_once(client, monkeypatch):
-    """The page asks for one part more at a time, so that it can tell of each and stop; no part is fitted again."""
-    values = np.random.default_rng(1).normal(size=(60, 2))  # of one Gaussian, parts differ in what is found
-    body, fitted = csv(values), []
-    labels = fits._labels
-    monkeypatch.setattr(fits, "_labels", lambda X, *more: fitted.append(len(X)) or labels(X, *more))
-    told = [client.post(f"/api/stability?n={n}&snr_db=12", content=body).json() for n in (1, 2, 4)]
-    assert fitted == [48] * 4
-    for n, said in zip((1, 2, 4), told, strict=True):
-        mixture = FlowMixture(snr_db=12, n_stability=n, random_state=0).fit(pd.read_csv(io.BytesIO(body)))
-        assert said["n_clusters"] == {str(K): share for K, share in mixture.stability_.n_clusters.items()}
-        assert said["clusters"] == mixture.stability_.clusters.tolist()
-
-
-def test_the_page_is_told_how_many_parts_to_ask_for(client):
-    """The rule of the command line: none where K was asked for."""
-    body = csv(two_blobs())
-    assert client.post("/api/fit", content=body).json()["refits"] == 10
-    assert client.post("/api/fit?n_clusters=2", content=body).json()["refits"] == 0
 
 
 def test_columns_are_obeyed(client):
