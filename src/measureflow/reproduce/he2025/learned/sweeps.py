@@ -28,8 +28,9 @@ class Sweep:
 
 
 DISTANCE = Sweep("minimum distance", sizes.DISTANCE, sizes.by_distance)
-DIMENSION = Sweep("dimension", sizes.DIMENSION, sizes.by_dimension)
-DIMENSION_APART = Sweep("dimension, least distance 15 attained", sizes.DIMENSION, sizes.by_dimension_apart)
+DIMENSIONS = sizes.DIMENSION | {"small": (5, 10)}
+DIMENSION = Sweep("dimension", DIMENSIONS, sizes.by_dimension)
+DIMENSION_APART = Sweep("dimension, least distance 15 attained", DIMENSIONS, sizes.by_dimension_apart)
 DATA = Sweep("points per class", sizes.DATA, sizes.by_data, own_sizes=True)
 CLASSES = Sweep("number of classes", sizes.CLASSES, sizes.by_classes)
 IMBALANCE = Sweep("imbalance ratio", sizes.IMBALANCE, sizes.by_imbalance)
