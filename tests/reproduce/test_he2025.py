@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -15,10 +16,20 @@ from measureflow.measures.he_mixtures import HeMixtures
 from measureflow.reproduce import artefacts, reproduce
 from measureflow.reproduce.he2025.baselines import lloyd, lloyd_from_plus_plus, plus_plus, spectral
 from measureflow.reproduce.he2025.constructed import dimension, layers, minimax, right_product, temperature, theorem
-from measureflow.reproduce.he2025.learned import context, fig3, generalisation, layer_norm, separation, sizes, trained
+from measureflow.reproduce.he2025.learned import (
+    context,
+    families,
+    fig3,
+    generalisation,
+    layer_norm,
+    separation,
+    sizes,
+    trained,
+)
+from measureflow.reproduce.he2025.learned.families import Family
 from measureflow.reproduce.he2025.learned.figures import BY_NAME
 from measureflow.reproduce.he2025.learned.heads import judgements
-from measureflow.reproduce.he2025.learned.sweeps import attained
+from measureflow.reproduce.he2025.learned.sweeps import attained, relatives
 from measureflow.reproduce.he2025.learned.trained import Setting, measured
 from measureflow.reproduce.he2025.scores import adjusted_rand_index, contingency, normalised_mutual_information
 from measureflow.reproduce.he2025.starts import best_lloyd, sum_of_squares
@@ -221,6 +232,29 @@ def test_finished_settings_are_not_trained_again(tmp_path, monkeypatch):
     monkeypatch.setattr(trained, "measure", lambda setting: pytest.fail("trained twice"))
     pd.testing.assert_frame_equal(measured([setting], tmp_path, "twice"), first)
     assert json.loads(next(tmp_path.glob("*.json")).read_text())["seed"] == 0
+
+
+def test_a_family_is_all_settings_of_its_classes_and_dimension_and_trains_on_each():
+    members = relatives(sizes.by_distance(30), "small")
+    assert {(m.n_classes, m.dimension) for m in members} == {(4, 10)}
+    assert {m.minimum_distance for m in members} == {5.0, 10.0, 15.0, 20.0, 30.0, 50.0}
+    assert relatives(sizes.by_classes(4), "small") == members  # whoever asks
+    blend = Family(members, families.RECIPES["small"]).blend
+    assert max(kind.n_per_class for kind in blend.kinds) == families.RECIPES["small"].n_per_class
+    generator = torch.Generator().manual_seed(0)
+    drawn = {blend.sample(1, generator).points.shape[1] for _ in range(60)}
+    assert drawn == {kind.n_points for kind in blend.kinds}
+
+
+def test_a_family_is_trained_once_and_its_seed_decides(tmp_path, monkeypatch):
+    members = tuple(HeMixtures(2, 2, n_per_class=5, minimum_distance=apart) for apart in (1.0, 9.0))
+    family = Family(members, Recipe(n_steps=2, batch=2), seed=1, n_test=4)
+    first = families.tests(family, tmp_path)
+    assert list(first) == list(members)
+    assert families.measure(family)[1]["loss"] == first[members[1]]["loss"]
+    assert families.measure(replace(family, seed=2))[1]["loss"] != first[members[1]]["loss"]
+    monkeypatch.setattr(families, "measure", lambda family: pytest.fail("trained twice"))
+    assert families.tests(family, tmp_path) == first
 
 
 def test_an_interrupted_run_keeps_what_it_finished(tmp_path, monkeypatch):

@@ -175,6 +175,28 @@ def test_a_page_keeps_the_larger_run(tmp_path, monkeypatch, make_papers):
     assert not make_papers.news(tmp_path, "castin2025", {})
 
 
+def test_kept_tables_are_drawn_again_and_not_computed(tmp_path, monkeypatch, make_papers):
+    module, computing = Counting(), ["same"]
+    monkeypatch.setattr(run, "module_of", lambda paper, artefact: module)
+    monkeypatch.setattr(run, "code_digest", lambda module: "code")
+    monkeypatch.setattr(provenance, "code_digest", lambda module: "code")
+    monkeypatch.setattr(run, "computing_digest", lambda module: computing[0])
+    here = tmp_path / "here" / "castin2025" / "fig1"
+    reproduce("castin2025", "fig1", "tiny", tmp_path / "here")
+    make_papers.keep_tables(here, tmp_path / "kept")
+    record = json.loads((here / "run.json").read_text(encoding="utf-8")) | {"seconds": 7.0}
+    for clone, computed in (("same", 1), ("other", 2)):
+        computing[0] = clone
+        there = tmp_path / clone / "castin2025" / "fig1"
+        make_papers.restore(there, tmp_path / "kept", record)
+        reproduce("castin2025", "fig1", "tiny", tmp_path / clone)
+        assert module.computed == computed
+        assert json.loads((there / "run.json").read_text(encoding="utf-8"))["seconds"] >= 7.0
+    monkeypatch.setattr(make_papers, "HEAVY", 3)
+    make_papers.keep_tables(here, tmp_path / "kept")
+    assert not (tmp_path / "kept").exists()
+
+
 def test_a_verdict_is_one_of_four_words():
     with pytest.raises(ValueError, match="verdict must be one of holds, fails, corrected, open, got 'maybe'"):
         Verdict("a", "b", "c", "maybe")

@@ -12,7 +12,7 @@ from measureflow.models import load_pretrained
 from measureflow.reproduce import artefacts, opponents, reproduce
 from measureflow.reproduce.opponents import em_with_bic, kmeans, shared_variance_em
 from measureflow.reproduce.run import module_of
-from measureflow.reproduce.zimin2025 import fig8, orderings
+from measureflow.reproduce.zimin2025 import easy_to_hard, fig8, orderings, rescale
 from measureflow.reproduce.zimin2025.contestants import BASE, BUDGETS, Classical
 from measureflow.reproduce.zimin2025.measurements import measure
 from measureflow.reproduce.zimin2025.tables import BY_NAME, DEPTHS, printed
@@ -49,6 +49,52 @@ def table_of(values: dict[str, list[float]], printed_values: dict[str, float]):
 
 
 NOISE = np.random.default_rng(0).normal(size=40)
+
+
+def test_a_factor_is_judged_by_the_paired_difference():
+    """The sets vary by far more than the two read-outs differ."""
+    first = 5 + NOISE
+    claims = []
+    for second in (first - 0.1, first + 0.1, first + 0.1 * np.roll(NOISE, 1)):
+        table = {"data": "Low SNR", "set": range(40), "as printed": first, "rescaled": second, "factor": 0.9}
+        (claim,) = rescale.verdicts({"scores": pd.DataFrame(table | {"best factor": 0.95})})
+        claims.append(claim.verdict)
+    assert claims == ["corrected", "holds", "holds"]
+
+
+def test_rescaled_tokens_have_the_best_factor_of_the_plan(out):
+    reproduce("zimin2025", "rescale", "tiny", out)
+    table = read(out / "zimin2025" / "rescale")["scores"]
+    assert ((table["best factor"] > 0) & (table["best factor"] <= 1.5)).all()
+    nearer = (table["factor"] - table["best factor"]).abs() < (1 - table["best factor"]).abs()
+    assert (table["rescaled"] < table["as printed"])[nearer].all()  # the cost is a parabola of the factor, or below it
+
+
+def hard_scores(**shift: float):
+    """Scores of all levels: those told the truth, and what the others lie above them by."""
+    names = {
+        "told_the_truth": 0.0,
+        easy_to_hard.EM.name: 0.1,
+        easy_to_hard.MEAN: 0.2,
+        "told at least 3 dB": 0.3,
+    } | shift
+    rows = [
+        (level, name.replace("_", " "), i, 5 + noise + above, 12.0)
+        for level in easy_to_hard.LEVELS for name, above in names.items() for i, noise in enumerate(NOISE)
+    ]  # fmt: skip
+    return {"scores": pd.DataFrame(rows, columns=["snr_db", "contestant", "set", "w2", "flow"])}
+
+
+def test_harder_sets_are_judged_by_paired_differences_at_each_level():
+    assert set(words(easy_to_hard, hard_scores()).values()) == {"holds"}
+    for name, part in (
+        (easy_to_hard.EM.name, "EM told K"),
+        (easy_to_hard.MEAN, "mean"),
+        ("told at least 3 dB", "longer"),
+    ):
+        claims = words(easy_to_hard, hard_scores(**{name: -0.1}))
+        assert the(claims, part) == "fails"
+        assert list(claims.values()).count("holds") == 2
 
 
 def test_orderings_are_judged_by_the_error_of_the_paired_difference():

@@ -19,6 +19,8 @@ def train(
 ) -> None:
     """Train a model. Interrupt it at any moment and go on later with --resume: the result is the same to the bit.
 
+    To train a finished run for longer, add stages to the end of its config and call it again with --resume.
+
     Examples:
 
       measureflow train configs/tiny.toml

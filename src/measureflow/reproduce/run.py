@@ -43,8 +43,8 @@ def module_of(paper: str, artefact: str) -> Any:
 def reproduce(paper: str, artefact: str, size: str = "small", out: str | Path = "out") -> list[Path]:
     """Make one artefact in ``out/<paper>/<artefact>/``: tables (CSV), pictures (PNG, PDF), verdicts and findings.
 
-    ``run.json`` records size, budget, seconds, commit, and digests of code and weights. A run whose size and digests
-    are those of the record is not done again; where only what shows the tables has changed, they are read back.
+    ``run.json`` records size, budget, processor seconds, commit, and digests of code and weights. A run whose size and
+    digests are those of the record is not done again; where only what shows the tables has changed, they are read back.
     """
     if size not in SIZES:
         raise ValueError(f"size must be one of {', '.join(SIZES)}, got {size!r}")
@@ -94,12 +94,12 @@ def _kept_tables(old: dict | None, now: dict[str, Any], folder: Path) -> dict[st
 
 @contextmanager
 def _clock(path: Path) -> Iterator[None]:
-    """Add the time spent inside to what the file says: a run that was stopped and went on counts all of it."""
-    began = time.perf_counter()
+    """Add the processor time spent inside to what the file says: a run that was stopped and went on counts it all."""
+    began = time.process_time()
     try:
         yield
     finally:
-        path.write_text(f"{_seconds(path) + time.perf_counter() - began:.1f}\n", encoding="utf-8")
+        path.write_text(f"{_seconds(path) + time.process_time() - began:.1f}\n", encoding="utf-8")
 
 
 def _seconds(path: Path) -> float:

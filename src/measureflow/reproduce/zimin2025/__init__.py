@@ -14,4 +14,6 @@ ARTEFACTS: dict[str, str] = {
     "fig9": "curves:fig9",
     "fig10": "curves:fig10",
     "fig11": "curves:fig11",
+    "rescale": "rescale",
+    "easy_to_hard": "easy_to_hard",
 }

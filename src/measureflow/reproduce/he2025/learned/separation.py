@@ -15,7 +15,7 @@ def budget(size: str) -> str:
     """Steps and seeds of the two recipes."""
     plan = sizes.SIZES[size]
     return (
-        f"sweep: {plan.recipe.n_steps} steps, {plan.seeds} seeds; printed recipe {plan.printed.n_steps} steps, 1 seed; "
+        f"sweep: the trainings of Figure 1, {plan.seeds} seeds; printed recipe {plan.printed.n_steps} steps, 1 seed; "
         f"ours {plan.found.n_steps} steps, {plan.found_seeds} seeds; the paper 10 seeds"
     )
 

@@ -10,8 +10,10 @@ import pandas as pd
 import torch
 
 from measureflow.measures.he_mixtures import HeMixtures
-from measureflow.reproduce.he2025.learned import sizes
+from measureflow.reproduce.he2025.learned import families, sizes
+from measureflow.reproduce.he2025.learned.families import Family
 from measureflow.reproduce.he2025.learned.trained import STARTED, TURNED, TURNS, Setting, measured
+from measureflow.reproduce.progress import counted
 from measureflow.reproduce.verdicts import Verdict, judged
 
 
@@ -26,25 +28,51 @@ class Sweep:
 
 
 DISTANCE = Sweep("minimum distance", sizes.DISTANCE, sizes.by_distance)
-DIMENSION = Sweep("dimension", sizes.DIMENSION, sizes.by_dimension)
-DIMENSION_APART = Sweep("dimension, least distance 15 attained", sizes.DIMENSION, sizes.by_dimension_apart)
+DIMENSIONS = sizes.DIMENSION | {"small": (5, 10)}
+DIMENSION = Sweep("dimension", DIMENSIONS, sizes.by_dimension)
+DIMENSION_APART = Sweep("dimension, least distance 15 attained", DIMENSIONS, sizes.by_dimension_apart)
 DATA = Sweep("points per class", sizes.DATA, sizes.by_data, own_sizes=True)
 CLASSES = Sweep("number of classes", sizes.CLASSES, sizes.by_classes)
 IMBALANCE = Sweep("imbalance ratio", sizes.IMBALANCE, sizes.by_imbalance)
+SWEEPS = (DISTANCE, DIMENSION, DIMENSION_APART, DATA, CLASSES, IMBALANCE)
+
+
+def relatives(mixtures: HeMixtures, size: str) -> tuple[HeMixtures, ...]:
+    """All settings of the sweeps that share classes and dimension with one of them."""
+    everyone = dict.fromkeys(sweep.mixtures(value) for sweep in SWEEPS for value in sweep.values[size])
+    same = (mixtures.n_classes, mixtures.dimension)
+    return tuple(other for other in everyone if (other.n_classes, other.dimension) == same)
 
 
 def swept(sweep: Sweep, size: str, cache: Path, **model) -> pd.DataFrame:
     """All seeds at all values: a long table with columns sweep, value, seed and the scores."""
-    plan = sizes.SIZES[size]
-    recipe = replace(plan.recipe, n_per_class=None) if sweep.own_sizes else plan.recipe
-    grid = [(value, seed) for value in sweep.values[size] for seed in range(plan.seeds)]
-    settings = [Setting(sweep.mixtures(value), recipe, seed, plan.n_test, model) for value, seed in grid]
-    table = measured(settings, cache, f"{sweep.name}{', averaged heads' if model.get('averaged_heads') else ''}")
+    grid = [(value, seed) for value in sweep.values[size] for seed in range(sizes.SIZES[size].seeds)]
+    table = (
+        _shared(sweep, size, cache, grid, model) if size in families.RECIPES else _each(sweep, size, cache, grid, model)
+    )
     heads = "averaged" if model.get("averaged_heads") else "concatenated"
     table.insert(0, "attained", [attained(sweep.mixtures(value)) for value, _ in grid])
     table.insert(0, "value", [value for value, _ in grid])
     table.insert(0, "sweep", sweep.name)
     return table.assign(heads=heads)
+
+
+def _each(sweep: Sweep, size: str, cache: Path, grid: list[tuple], model: dict) -> pd.DataFrame:
+    """A training for each value and seed, as printed."""
+    plan = sizes.SIZES[size]
+    recipe = replace(plan.recipe, n_per_class=None) if sweep.own_sizes else plan.recipe
+    settings = [Setting(sweep.mixtures(value), recipe, seed, plan.n_test, model) for value, seed in grid]
+    return measured(settings, cache, f"{sweep.name}{', averaged heads' if model.get('averaged_heads') else ''}")
+
+
+def _shared(sweep: Sweep, size: str, cache: Path, grid: list[tuple], model: dict) -> pd.DataFrame:
+    """Tests of trainings that each serve all settings of the same classes and dimension."""
+    rows = []
+    for value, seed in counted(grid, sweep.name):
+        mixtures = sweep.mixtures(value)
+        family = Family(relatives(mixtures, size), families.RECIPES[size], seed, families.TESTS[size], model)
+        rows.append(families.tests(family, cache)[mixtures])
+    return pd.DataFrame(rows)
 
 
 def attained(mixtures: HeMixtures) -> float:
@@ -56,10 +84,16 @@ def attained(mixtures: HeMixtures) -> float:
 
 def sweep_budget(rows: dict[str, Sweep], size: str) -> str:
     """Steps, seeds and values."""
-    plan = sizes.SIZES[size]
+    plan, recipe = sizes.SIZES[size], families.RECIPES.get(size)
     values = "; ".join(f"{sweep.name} {', '.join(map(str, sweep.values[size]))}" for sweep in rows.values())
-    spent = f"{plan.recipe.n_steps} steps and {plan.seeds} seeds a setting (the paper 300 and 10)"
-    return f"{spent}, {plan.n_test} test sets; {values}"
+    if recipe is None:
+        spent = f"{plan.recipe.n_steps} steps and {plan.seeds} seeds a setting (the paper 300 and 10)"
+        return f"{spent}, {plan.n_test} test sets; {values}"
+    spent = (
+        f"one training of {recipe.n_steps} steps for all settings of the same classes and dimension, "
+        f"{plan.seeds} seeds (the paper 300 steps and 10 seeds for each setting)"
+    )
+    return f"{spent}, {families.TESTS[size]} test sets a setting; {values}"
 
 
 def rises(table: pd.DataFrame, column: str = "ARI") -> bool:
