@@ -5,6 +5,7 @@ import pytest
 
 from measureflow import FlowMixture
 from measureflow.measures.priors import paper_test_prior
+from measureflow.mixtures.clusters import GaussianClusters
 from measureflow.mixtures.misfit import radial_misfit
 from measureflow.mixtures.rows import distinct_rows
 from measureflow.mixtures.search import Search
@@ -48,7 +49,13 @@ def test_a_sketch_ends_with_the_sample_that_shows_a_shape():
     rows = distinct_rows(ellipses(900), np.ones(900))
     model = load_pretrained("any-dimension")
     whole, sketch = (Search(model, rows, sketch=early).run(polish=True) for early in (False, True))
-    assert sketch.candidates.rows.mass < whole.candidates.rows.mass  # the evidence was weighed on the sample alone
+    assert sketch.candidates is None  # the evidence was weighed on the sample alone
+    assert whole.candidates.rows.mass == 900
+    clusters = GaussianClusters.of(sketch.frame, sketch.mixture)
+    r = clusters.probabilities(rows.points)
+    gaps = rows.points[:, None] - clusters.centers
+    within = np.einsum("nk,nki,nkj->ij", r, gaps, gaps) / 900
+    np.testing.assert_allclose(clusters.covariances[0], within, rtol=0.1, atol=0.1)  # the shape is that of all rows
     assert len(sketch.flowed.seen.weights) == 900  # yet all rows flowed, for the dial
     assert sketch.mixture.weights.sum() == pytest.approx(1.0)
 

@@ -58,8 +58,8 @@ class Agreement:
 
     @property
     def gaussians_win(self) -> bool:
-        """Whether the rows are more likely Gaussians in one round noise than not."""
-        return self.gaussian_weight > 0.5
+        """Whether the rows are probably Gaussians in one round noise, or the Gaussians' partition is worth more."""
+        return self.gaussian_weight > 0.5 or self.gaussians.worth > self.shapes.worth
 
     @property
     def partition(self) -> Partition:

@@ -22,6 +22,7 @@ FACTS = (
     "log columns",
     "log clusters",  # that the Gaussians find
     "one cluster",  # its probability in the shapes' opinion
+    "one Gaussian",  # whether the Gaussians find one cluster, of which all rows are sure
 )
 
 
@@ -43,5 +44,6 @@ def facts(shapes: Opinion, gaussians: GaussianOpinion, cut: Partition, n_columns
             np.log(n_columns),
             np.log(n_clusters),
             shapes.p_one,
+            float(n_clusters == 1),
         ]
     )

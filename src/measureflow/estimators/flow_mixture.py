@@ -43,8 +43,8 @@ class FlowMixture(FittedMixture):
     every two rows how probable it is that they belong together.
 
     The answer is one rule. If the rows are probably Gaussians in one round noise, it is what the first flow found.
-    Otherwise it is the cut of the average-linkage tree of what the second flow says of pairs whose expected adjusted
-    Rand index is largest, after a little for the right number of clusters.
+    Otherwise it is what the second found, the cut of the average-linkage tree of pairs whose expected adjusted Rand
+    index is largest, unless the first flow's clusters are worth more under what both say.
 
     Parameters
     ----------

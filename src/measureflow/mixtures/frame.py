@@ -154,6 +154,13 @@ class Frame:
             return None
         return self.whitened(shape, free)
 
+    def relearned(self, rows: Rows, fit: SharedNoise) -> Frame:
+        """The frame whose shape, of as many numbers as before, is learned from these rows, which are in this frame."""
+        centered = rows.points - rows.mean
+        scatter = (centered * rows.weights[:, None]).T @ centered
+        shapes = {free: shape for _, free, shape in _shapes(rows, centered, scatter, fit, 0.0)}
+        return self.whitened(shapes[self.n_learned], self.n_learned) if self.n_learned in shapes else self
+
     def whitened(self, shape: np.ndarray, n_learned: int) -> Frame:
         """The frame in which noise that has this covariance in this frame, learned as so many numbers, is round."""
         d = len(shape)

@@ -108,7 +108,7 @@ class Search:
             few = Search(self.model, self.rows.sample(size), n_clusters=self.n_clusters, n_layers=self.n_layers)
             found = few._round_clusters()
             if self.sketch and found.surely_not_round:
-                return self._flowed_again(found)
+                return self._grown(found)
             return self._in(found.frame, found.clusters)
         return max((self._from(frame) for frame in Frame.first(self.rows)), key=lambda found: found.evidence)
 
@@ -211,28 +211,27 @@ class Search:
         path, _ = flow(self.model, seen, assumed_snr_db, exact=True, n_layers=self.n_layers)
         return Flowed(path, seen, TokenTree(path[-1][0].numpy(), seen.weights / seen.mass), assumed_snr_db)
 
-    def _flowed_again(self, found: SearchResult) -> SearchResult:
-        """What was found in a sample, with the flow of as many rows as it can see."""
-        rows = found.frame.inward(self.rows)
-        seen = rows.sample(FLOW_ROWS)
-        return replace(found, flowed=self._flow(seen, snr_of(rows, found.mixture.variance)))
+    def _grown(self, found: SearchResult) -> SearchResult:
+        """What was found in a sample, with the shape of the noise learned from all rows, and the flow of as many as it
+        can see."""
+        assert isinstance(found.mixture, SharedNoise)
+        frame = found.frame.relearned(found.frame.inward(self.rows), found.mixture)
+        rows = frame.inward(self.rows)
+        mixture = _around(rows, frame.rows_inward(found.clusters[0]), found.mixture.weights)
+        flowed = self._flow(rows.sample(FLOW_ROWS), snr_of(rows, mixture.variance))
+        return SearchResult(frame, mixture, flowed=flowed, probabilities=found.posterior)
 
     def _polished(self, found: SearchResult) -> SearchResult:
         """The mixture after EM over all rows."""
         rows, few = found.frame.inward(self.rows), len(self.rows.weights) <= CLIMB_ROWS
         if isinstance(found.mixture, Ellipsoids):
             fit = fit_ellipsoids(rows, found.mixture, steps=100 if few else 3, tol=1e-7)
-        elif found.candidates is None:
+        elif found.flowed is None:
             return found
         else:
-            fit = fit_em(
-                rows.points,
-                rows.weights,
-                found.mixture,
-                steps=100 if few else 8,
-                tol=1e-7,
-                between=found.candidates.between,
-            )
+            between = (1e-9 * rows.variance, np.inf) if found.candidates is None else found.candidates.between
+            steps = 100 if few else 8
+            fit = fit_em(rows.points, rows.weights, found.mixture, steps=steps, tol=1e-7, between=between)
         return replace(found, mixture=fit)
 
 
