@@ -22,7 +22,8 @@ MOST_CLUSTERS = 60  # when their number is looked for
 ROUNDS = 4  # of learning the shape of the noise from the clusters, and the clusters from the shape
 FRAME_ROWS = 512  # rows on which frames are compared: a search in each
 SKETCH_ROWS = 256  # likewise, where the search may end with them
-NOT_ROUND = 1.95  # Kolmogorov's statistic: of a thousand sets of Gaussian rows one is beyond it
+NOT_ROUND = 2.6  # Kolmogorov's statistic: Gaussian rows do not reach it even where clusters overlap much
+LONG = 1.5  # noise so many times as wide in one direction as in another has a shape for sure
 SHAPE_ROWS = 1024  # rows on which shapes are compared
 WRONG_SNR_DB = 1.0  # the flow runs again if its SNR was wrong by this, judged by the clusters found
 MOST_SHAPES = 20  # clusters that are given shapes
@@ -57,11 +58,12 @@ class SearchResult:
 
     @property
     def surely_not_round(self) -> bool:
-        """Whether the noise was found to have a shape, or the rows that were searched are not Gaussian."""
+        """Whether the noise was found to have a clear shape, or the rows that were searched are not Gaussian."""
         if self.candidates is None:
             return False
         points = self.candidates.rows.repeated(SKETCH_ROWS)
-        return self.frame.n_learned > 0 or radial_misfit(points, self.mixture) * np.sqrt(len(points)) > NOT_ROUND
+        misfit = radial_misfit(points, self.mixture) * np.sqrt(len(points))
+        return misfit > NOT_ROUND or (self.frame.n_learned > 0 and bool(np.linalg.cond(self.frame.matrix) > LONG))
 
     @property
     def posterior(self) -> dict[int, float]:
@@ -107,9 +109,12 @@ class Search:
         if len(self.rows.weights) > size:
             few = Search(self.model, self.rows.sample(size), n_clusters=self.n_clusters, n_layers=self.n_layers)
             found = few._round_clusters()
+            frame = found.frame
+            if self.sketch and isinstance(found.mixture, SharedNoise):  # few rows learn a shape badly
+                frame = frame.relearned(frame.inward(self.rows), found.mixture)
             if self.sketch and found.surely_not_round:
-                return self._grown(found)
-            return self._in(found.frame, found.clusters)
+                return self._grown(found, frame)
+            return self._in(frame, found.clusters)
         return max((self._from(frame) for frame in Frame.first(self.rows)), key=lambda found: found.evidence)
 
     def _from(self, frame: Frame) -> SearchResult:
@@ -211,11 +216,8 @@ class Search:
         path, _ = flow(self.model, seen, assumed_snr_db, exact=True, n_layers=self.n_layers)
         return Flowed(path, seen, TokenTree(path[-1][0].numpy(), seen.weights / seen.mass), assumed_snr_db)
 
-    def _grown(self, found: SearchResult) -> SearchResult:
-        """What was found in a sample, with the shape of the noise learned from all rows, and the flow of as many as it
-        can see."""
-        assert isinstance(found.mixture, SharedNoise)
-        frame = found.frame.relearned(found.frame.inward(self.rows), found.mixture)
+    def _grown(self, found: SearchResult, frame: Frame) -> SearchResult:
+        """What was found in a sample, in a frame learned from all rows, and the flow of as many as it can see."""
         rows = frame.inward(self.rows)
         mixture = _around(rows, frame.rows_inward(found.clusters[0]), found.mixture.weights)
         flowed = self._flow(rows.sample(FLOW_ROWS), snr_of(rows, mixture.variance))
