@@ -23,7 +23,8 @@ def small_table(rng: np.random.Generator) -> bytes:
     n, d = int(rng.integers(1, 25)), int(rng.integers(1, 5))
     separator = str(rng.choice([",", ";", "\t", "|"]))
     X = rng.normal(0, 5, (3, d))[rng.integers(0, 3, n)] + rng.normal(size=(n, d))
-    lines = [separator.join(f"c{j}" for j in range(d))] if rng.random() < 0.7 else []
+    names = [f"c{j}" for j in range(d)] + ["name"] * (d > 2)  # rows with more cells than names are refused
+    lines = [separator.join(names)] if rng.random() < 0.7 else []
     for i, row in enumerate(X.round(int(rng.integers(0, 4)))):
         cells = [str(x) for x in row]
         if rng.random() < 0.05:
