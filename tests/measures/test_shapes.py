@@ -202,7 +202,7 @@ def test_effects_come_together_in_some_sets(monkeypatch):
     counts = []
     named = {_counted(effect, counts): chance for effect, chance in COLUMN_EFFECTS.items()}
     monkeypatch.setattr(columns, "COLUMN_EFFECTS", named)
-    monkeypatch.setattr(columns, "WIDE", set())
+    monkeypatch.setattr(columns, "FEWEST_COLUMNS", {})
     found, random = [], rng(5)
     for _ in range(600):
         counts.clear()

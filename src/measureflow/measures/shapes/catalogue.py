@@ -50,8 +50,8 @@ def skewed(rng: Rng, n: int, d: int) -> np.ndarray:
 
 
 def counts(rng: Rng, n: int, d: int) -> np.ndarray:
-    """Poisson counts of a few in each column."""
-    means = np.exp(rng.uniform(np.log(0.3), np.log(12), d))
+    """Poisson counts of a few in each column; in a table of few columns not so few that each count is a stripe."""
+    means = np.exp(rng.uniform(np.log(0.3 if d > 4 else 4), np.log(12), d))
     return (rng.poisson(means, (n, d)) - means) / np.sqrt(means + 0.5)
 
 

@@ -86,7 +86,8 @@ def copied_rows(rng: Rng, X: np.ndarray, labels: np.ndarray) -> np.ndarray:
     return X
 
 
-# Each effect with the chance that a set shows it; those that need two columns or more are left out of one.
+# Each effect with the chance that a set shows it, and the fewest columns for those that need others beside them: a
+# category in three columns would cut the rows into sheets, and nobody would call these one cluster.
 COLUMN_EFFECTS = {
     stretched: 0.2,
     common_factor: 0.12,
@@ -99,7 +100,7 @@ COLUMN_EFFECTS = {
     copied_rows: 0.04,
     in_other_units: 0.2,
 }
-WIDE = {irrelevant, redundant, common_factor, stretched, categories}
+FEWEST_COLUMNS = {irrelevant: 3, redundant: 3, common_factor: 3, stretched: 3, categories: 5}
 BUSY = 0.35  # the share of sets in which effects come together, as in most tables that people have ...
 BUSIER = 2.5  # ... each of them so many times as often
 
@@ -111,7 +112,7 @@ def with_effects(rng: Rng, X: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """
     often = BUSIER if rng.random() < BUSY else 1.0
     for effect, chance in COLUMN_EFFECTS.items():
-        if rng.random() < often * chance and (X.shape[1] > 2 or effect not in WIDE):
+        if rng.random() < often * chance and X.shape[1] >= FEWEST_COLUMNS.get(effect, 1):
             X = effect(rng, X, labels)
     if rng.random() < 0.5:
         X = X / np.maximum(X.std(0), 1e-9)

@@ -27,8 +27,8 @@ def moons(rng: Rng, labels: np.ndarray, K: int, d: int) -> np.ndarray:
 
 
 def stripes(rng: Rng, labels: np.ndarray, K: int, d: int) -> np.ndarray:
-    """Long lines or waves side by side."""
-    t = rng.uniform(-1, 1, len(labels)) * rng.uniform(1.5, 4) * np.sqrt(K)
+    """Lines or waves side by side, from as long as they are apart to many times that."""
+    t = rng.uniform(-1, 1, len(labels)) * np.exp(rng.uniform(np.log(0.5), np.log(4))) * np.sqrt(K)
     y = labels + rng.choice([0.0, 1.0]) * np.sin(t * rng.uniform(0.5, 1.5)) + rng.uniform(-0.3, 0.3) * t
     return _laid_in(rng, np.stack([t, y], 1), rng.uniform(0.05, 0.2), d)
 
