@@ -217,10 +217,10 @@ class Search:
         return Flowed(path, seen, TokenTree(path[-1][0].numpy(), seen.weights / seen.mass), assumed_snr_db)
 
     def _grown(self, found: SearchResult, frame: Frame) -> SearchResult:
-        """What was found in a sample, in a frame learned from all rows, and the flow of as many as it can see."""
+        """What was found in a sample, in a frame learned from all rows, and the flow of some of them in it."""
         rows = frame.inward(self.rows)
         mixture = _around(rows, frame.rows_inward(found.clusters[0]), found.mixture.weights)
-        flowed = self._flow(rows.sample(FLOW_ROWS), snr_of(rows, mixture.variance))
+        flowed = self._flow(rows.sample(FRAME_ROWS), snr_of(rows, mixture.variance))
         return SearchResult(frame, mixture, flowed=flowed, probabilities=found.posterior)
 
     def _polished(self, found: SearchResult) -> SearchResult:

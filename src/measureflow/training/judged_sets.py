@@ -1,7 +1,8 @@
 """Sets with known clusters and what the Gaussians say of them, for fitting how far to believe whom.
 
 Sets are drawn from the prior of shapes and, one in four, from that of round Gaussians, with seeds that no training and
-no validation uses. Opinions of the Gaussians take the longest, so they are kept in a folder.
+no validation uses. Opinions of the Gaussians take the longest, so they are kept in a folder, each until its set is
+drawn otherwise.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from measureflow.models.any_shape.flow import MOST_CLUSTERS
 
 SEED = 77
 PAIRS = 500  # of each set
-ROWS = (60, 900)  # between so many, evenly on a logarithmic scale
+ROWS = (32, 900)  # between so many, evenly on a logarithmic scale
 ROUND_EVERY = 4  # one set in so many is round
 
 
@@ -105,14 +106,25 @@ def judged_sets(folder: Path, n_sets: int) -> list[Judged]:
     folder.mkdir(parents=True, exist_ok=True)
     found = []
     for number in range(n_sets):
-        path = folder / f"{number}.npz"
-        if not path.exists():
-            judged = Judged.of(number)
-            with (folder / "new").open("wb") as file:
-                np.savez_compressed(file, **vars(judged))
-            (folder / "new").rename(path)
-        with np.load(path) as table:
-            found.append(Judged(**{name: table[name] for name in table.files}))
+        found.append(_kept(folder / f"{number}.npz", number) or _made(folder / f"{number}.npz", number))
         if number % 20 == 19:
             print(f"Gaussians: {number + 1} of {n_sets} sets", flush=True)
     return found
+
+
+def _kept(path: Path, number: int) -> Judged | None:
+    """The set in a file, if it is there and is what would be drawn now."""
+    if not path.exists():
+        return None
+    with np.load(path) as table:
+        judged = Judged(**{name: table[name] for name in table.files})
+    return judged if np.array_equal(judged.points, draw(number)[0]) else None
+
+
+def _made(path: Path, number: int) -> Judged:
+    """The set with the Gaussians' opinion, written to a file whole or not at all."""
+    judged = Judged.of(number)
+    with path.with_suffix(".new").open("wb") as file:
+        np.savez_compressed(file, **vars(judged))
+    path.with_suffix(".new").rename(path)
+    return judged
