@@ -72,18 +72,18 @@ def bent(rng: Rng, n: int, d: int) -> np.ndarray:
     """A normal cloud pushed through a small random network."""
     r, width = int(rng.integers(1, min(d, 6) + 1)), int(rng.integers(3, 12))
     z = gaussian(rng, n, r)
-    steepness = rng.uniform(0.5, 1.3)  # steeper ones leave two heaps with nothing between them
+    steepness = rng.uniform(0.4, 0.9)  # steeper ones leave heaps with little between them
     inner = np.tanh(z @ gaussian(rng, r, width) * steepness + gaussian(rng, 1, width))
     straight = rng.uniform(0, 0.6) * z @ gaussian(rng, r, d) / np.sqrt(r)
     return inner @ gaussian(rng, width, d) / np.sqrt(width) + straight + rng.uniform(0.02, 0.3) * gaussian(rng, n, d)
 
 
 def lumpy(rng: Rng, n: int, d: int) -> np.ndarray:
-    """Two to four normal clouds so near one another that they are one cluster."""
+    """Two to four normal clouds so near one another, and so alike, that they are one cluster."""
     parts = int(rng.integers(2, 5))
-    centres = gaussian(rng, parts, d) * rng.uniform(0.8, 2.2) / np.sqrt(2 * d)
+    centres = gaussian(rng, parts, d) * rng.uniform(0.8, 1.8) / np.sqrt(2 * d)
     which = rng.choice(parts, n, p=rng.dirichlet(np.full(parts, 2.0)))
-    return centres[which] + np.exp(0.3 * gaussian(rng, parts, 1))[which] * gaussian(rng, n, d)
+    return centres[which] + np.exp(0.12 * gaussian(rng, parts, 1))[which] * gaussian(rng, n, d)
 
 
 def shell(rng: Rng, n: int, d: int) -> np.ndarray:
