@@ -126,13 +126,13 @@ web-test: setup  ## drive the page in a headless Chromium; screenshots go to out
 	@npm --prefix web install --no-save --no-audit --no-fund --loglevel=error
 	@node tests/browser/run.mjs
 
-# uv reads metadata alone to resolve: it builds and installs nothing.
-LOCK := $(BIN)/uv pip compile --quiet --no-build --generate-hashes --custom-compile-command "make lock" --python-version 3.11
+# uv reads metadata alone to resolve: it builds nothing but a table package that has no wheel, and installs nothing.
+LOCK := $(BIN)/uv pip compile --quiet --generate-hashes --custom-compile-command "make lock" --python-version 3.11
 
 lock: setup  ## work out the locks again from pyproject.toml and the .in files (LOCK_ARGS=--upgrade for newer versions)
-	@$(LOCK) --universal $(LOCK_ARGS) --output-file requirements.lock requirements.in
+	@$(LOCK) --no-build --universal $(LOCK_ARGS) --output-file requirements.lock requirements.in
 	@$(LOCK) --universal --no-deps $(LOCK_ARGS) --output-file requirements-tables.lock requirements-tables.in
-	@$(LOCK) --python-platform x86_64-manylinux_2_28 --resolution lowest-direct --all-extras $(LOCK_ARGS) \
+	@$(LOCK) --no-build --python-platform x86_64-manylinux_2_28 --resolution lowest-direct --all-extras $(LOCK_ARGS) \
 	  --output-file requirements-oldest.lock pyproject.toml requirements-oldest.in
 
 lock-check: setup  ## does requirements.lock resolve for every Python and platform? prints a table

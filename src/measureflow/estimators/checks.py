@@ -57,8 +57,8 @@ def countable(w: np.ndarray) -> np.ndarray:
 
     The factor is a power of two, so ratios stay as they are to the bit. A weight below 2^-500 of the total is none.
 
-    >>> countable(np.array([1.0, 2.0])).tolist(), countable(np.array([1e300, 2e300])).sum() <= 2.0**60
-    ([1.0, 2.0], np.True_)
+    >>> countable(np.array([1.0, 2.0])).tolist(), bool(countable(np.array([1e300, 2e300])).sum() <= 2.0**60)
+    ([1.0, 2.0], True)
     """
     with np.errstate(over="ignore"):
         total = w.sum()

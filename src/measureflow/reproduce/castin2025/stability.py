@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import torch
+from scipy.integrate import trapezoid
 from scipy.optimize import linear_sum_assignment
 from torch import Tensor
 
@@ -141,7 +142,7 @@ def growth(name: str, seed: int) -> list[dict]:
         rows.append({
             "attention": name, "pair": seed, "time": TIME * step / LAYERS,
             "growth": wasserstein2_of(a.points, b.points) / first,
-            "log bound": float(np.trapezoid(rates[:upto], grid[:upto])),
+            "log bound": float(trapezoid(rates[:upto], grid[:upto])),
             "radius": radius / (math.exp(op(D.V) * TIME * step / LAYERS) * D.radius),
         })  # fmt: skip
     return rows
