@@ -24,10 +24,10 @@ SETS = 200
 THREADS = (1, 2, 3)
 DOUBT = 1e-3
 PROCESSORS = (
-    "1 thread",
-    "all of the oldest",
+    "this one, 1 thread",
+    "Prescott, 2 threads",
     "Intel's MKL, 1 thread",
-    "MKL for COMPATIBLE",
+    "Nehalem, 1 thread",
 )  # the first three there are
 
 

@@ -1,6 +1,7 @@
 """Environments in which this machine computes as another would: libraries choose their kernels by what they are told.
 
-A stand-in names the kernels of another processor, or a number of threads. One that this machine cannot run is left out.
+A stand-in is another processor, for which every library takes the kernels it would take there, or another number of
+threads. One that this machine cannot run is left out.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import platform
 import re
 import shutil
 import subprocess
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -33,7 +34,6 @@ class StandIn:
     settings: dict[str, str] = field(default_factory=dict)
     threads: int = 1
     needs: str = ""  # an instruction set, as Linux names it
-    usual: bool = False  # it asks for what this processor takes by itself, so that "1 thread" is the same run
 
     @property
     def stem(self) -> str:
@@ -80,46 +80,31 @@ def _intel() -> dict[str, str] | None:
     return {"LD_PRELOAD": str(library)}
 
 
-def all_stand_ins() -> list[StandIn]:
-    """Those that this machine can run."""
-    oldest = {
-        "ATEN_CPU_CAPABILITY": "default", "ONEDNN_MAX_CPU_ISA": "SSE41", "MKL_CBWR": "COMPATIBLE",
-        "OPENBLAS_CORETYPE": "Prescott",
+def _kernels(torch: str, onednn: str, mkl: str, openblas: str) -> dict[str, str]:
+    return {
+        "ATEN_CPU_CAPABILITY": torch, "ONEDNN_MAX_CPU_ISA": onednn, "MKL_CBWR": mkl, "OPENBLAS_CORETYPE": openblas
     }  # fmt: skip
+
+
+def all_stand_ins() -> list[StandIn]:
+    """Those that this machine can run; processors are named by their makers' names."""
+    prescott = _kernels("default", "SSE41", "COMPATIBLE", "Prescott") | _portable() | _without_vectors()
     found = [
-        *(StandIn(f"{n} thread{'s' * (n > 1)}", threads=n) for n in (1, 2, 3)),
-        *(StandIn(f"torch for {name}", {"ATEN_CPU_CAPABILITY": name}, needs=needs)
-          for name, needs in (("default", ""), ("avx2", "avx2"), ("avx512", "avx512f"))),
-        *(StandIn(f"oneDNN for {name}", {"ONEDNN_MAX_CPU_ISA": name}, needs=needs)
-          for name, needs in (("SSE41", ""), ("AVX2", "avx2"), ("AVX512_CORE", "avx512f"))),
-        *(StandIn(f"MKL for {name}", {"MKL_CBWR": name}, needs=needs)
-          for name, needs in (("COMPATIBLE", ""), ("AVX2", "avx2"), ("AVX512", "avx512f"))),
-        *(StandIn(f"OpenBLAS for {name}", {"OPENBLAS_CORETYPE": name}, needs=needs)
-          for name, needs in (("Prescott", ""), ("Nehalem", ""), ("Haswell", "avx2"), ("SkylakeX", "avx512f"))),
-        StandIn("numba for any processor", _portable()),
-        StandIn("NumPy without vectors", _without_vectors()),
-        StandIn("all of the oldest", oldest | _portable() | _without_vectors(), threads=2),
-    ]  # fmt: skip
+        *(StandIn(f"this one, {_threads(n)}", threads=n) for n in (1, 2, 3)),
+        StandIn("Prescott, 2 threads", prescott, threads=2),
+        StandIn("Nehalem, 1 thread", _kernels("default", "SSE41", "SSE4_2", "Nehalem") | _portable()),
+        StandIn("Haswell, 3 threads", _kernels("avx2", "AVX2", "AVX2", "Haswell"), threads=3, needs="avx2"),
+        StandIn("Skylake server, 2 threads", _kernels("avx512", "AVX512_CORE", "AVX512", "SkylakeX"), 2, "avx512f"),
+    ]
     intel = _intel()
     if intel is not None:
-        found += [StandIn(f"Intel's MKL, {n} thread{'s' * (n > 1)}", intel, threads=n) for n in (1, 2, 3)]
+        found += [StandIn(f"Intel's MKL, {_threads(n)}", intel, threads=n) for n in (1, 2, 3)]
     flags = _flags()
-    usual = _usual(flags)
-    return [
-        replace(each, usual=bool(each.settings) and each.settings.items() <= usual.items())
-        for each in found
-        if not each.needs or each.needs in flags
-    ]
+    return [each for each in found if not each.needs or each.needs in flags]
 
 
-def _usual(flags: set[str]) -> dict[str, str]:
-    """What torch and oneDNN choose on this processor when nobody tells them."""
-    import torch
-
-    widest = "AVX512_CORE" if "avx512f" in flags else "AVX2" if "avx2" in flags else "SSE41"
-    later = {"avx_vnni", "avx512_vnni", "avx512_bf16", "amx_tile"} & flags  # oneDNN has kernels beyond the widest here
-    usual = {"ATEN_CPU_CAPABILITY": torch.backends.cpu.get_cpu_capability().lower()}
-    return usual if later else usual | {"ONEDNN_MAX_CPU_ISA": widest}
+def _threads(n: int) -> str:
+    return "1 thread" if n == 1 else f"{n} threads"
 
 
 def of_name(name: str) -> StandIn | None:
