@@ -25,7 +25,7 @@ ROWS = 350
 
 def rng(*names: str) -> np.random.Generator:
     """A generator for each picture, so that one can be drawn again alone."""
-    return np.random.default_rng([sum(map(ord, name)) for name in names])
+    return np.random.default_rng(list(" ".join(names).encode()))
 
 
 def shape(member) -> tuple[np.ndarray, np.ndarray]:
