@@ -8,7 +8,7 @@ from measureflow.measures.priors import paper_test_prior
 from measureflow.mixtures.clusters import GaussianClusters
 from measureflow.mixtures.misfit import radial_misfit
 from measureflow.mixtures.rows import distinct_rows
-from measureflow.mixtures.search import Search
+from measureflow.mixtures.search import FRAME_ROWS, Search
 from measureflow.mixtures.shared_noise import SharedNoise
 from measureflow.models import load_pretrained
 from measureflow.training.config import seeded
@@ -56,7 +56,8 @@ def test_a_sketch_ends_with_the_sample_that_shows_a_shape():
     gaps = rows.points[:, None] - clusters.centers
     within = np.einsum("nk,nki,nkj->ij", r, gaps, gaps) / 900
     np.testing.assert_allclose(clusters.covariances[0], within, rtol=0.1, atol=0.1)  # the shape is that of all rows
-    assert len(sketch.flowed.seen.weights) == 900  # yet all rows flowed, for the dial
+    assert len(sketch.flowed.seen.weights) == FRAME_ROWS  # more rows than the sample flowed, for the dial
+    assert len(whole.flowed.seen.weights) == 900
     assert sketch.mixture.weights.sum() == pytest.approx(1.0)
 
 
