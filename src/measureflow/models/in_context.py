@@ -44,6 +44,10 @@ class InContextConfig:
         if self.width % self.n_heads and not self.averaged_heads:
             raise ValueError(f"width={self.width} must be a multiple of n_heads={self.n_heads} for heads to be joined")
 
+    def __getitem__(self, name: str):
+        """A setting by its name, as the reproductions of He 2025 read it: their code stays that of the runs shown."""
+        return getattr(self, name)
+
     @property
     def n_inputs(self) -> int:
         """Coordinates of a token: the point and, with context, the rows P of eq. (4)."""

@@ -92,7 +92,7 @@ def scored(model: InContextClusterer, sets: LabelledSets, start: Start | None = 
     """ARI, NMI and loss on labelled sets, in parts that fit the memory; ``start`` is spectral if not given."""
     start, logits = start or _spectral_start(torch.Generator().manual_seed(TEST_SEED)), []
     for part in sets.points.split(64):
-        first = start(part, model.config.n_classes) if model.config.context else None
+        first = start(part, model.config["n_classes"]) if model.config["context"] else None
         logits.append(model(part, first))
     logits = torch.cat(logits)
     loss = float(assignment_cross_entropy(logits, sets.labels).mean())
@@ -103,9 +103,9 @@ def turned(model: InContextClusterer, sets: LabelledSets) -> float:
     """ARI where each set is turned several times, and the surest answer of the model kept."""
     start, labels = _spectral_start(torch.Generator().manual_seed(TEST_SEED)), []
     for part in sets.points.split(64):
-        first = start(part, model.config.n_classes) if model.config.context else None
+        first = start(part, model.config["n_classes"]) if model.config["context"] else None
         labels.append(model.labels(part, first, turns=TURNS))
-    return scores(sets.labels, torch.cat(labels), model.config.n_classes)["ARI"]
+    return scores(sets.labels, torch.cat(labels), model.config["n_classes"])["ARI"]
 
 
 def started(sets: LabelledSets, k: int) -> float:
