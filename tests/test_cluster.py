@@ -14,8 +14,7 @@ from measureflow import FlowMixture, cli
 from measureflow.data import load_faithful, load_penguins
 from measureflow.report.page import page
 from measureflow.report.pictures import described, draw
-from measureflow.report.summary import Summary
-from measureflow.report.words import refits
+from measureflow.report.summary import Summary, refits
 from measureflow.tables.read import choose_columns, read_table
 from measureflow.tables.text import parse_csv
 

@@ -1,9 +1,11 @@
 """Five minutes with only the README in hand: its commands run as printed, and no message is a dead end."""
 
+import os
 import re
 import shlex
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -132,6 +134,7 @@ def test_a_training_that_is_interrupted_says_how_to_go_on_and_goes_on(desk):
         (["cluster", "data.csv", "--columns", "width,hight"], "hight"),
         (["train", "configs/tiny.toml", "--out", "data.csv"], "data.csv is a file"),
         (["reproduce", "castin2025", "fig99"], "fig99"),
+        (["reproduce", "castin2025", "fig1", "--out", "data.csv"], "data.csv is a file"),
         (["simulate", "--attention", "l3"], "l3"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
@@ -142,3 +145,29 @@ def test_a_slip_is_answered_in_words_that_name_it(desk, words, told):
     assert told.lower() in result.output.replace("\n", " ").lower()
     assert "Errno" not in result.output
     assert result.exception is None or isinstance(result.exception, SystemExit)
+
+
+def test_a_port_that_is_taken_is_told_with_a_way_out():
+    from measureflow.explorer.server import create_app, serve
+
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(
+            ValueError, match=f"port {port} cannot be had, .*; without --port a free one is taken"
+        ) as told:
+            serve(create_app(), port, browser=False)
+    assert "Errno" not in str(told.value)
+
+
+def test_a_file_and_a_folder_that_are_locked_are_told_before_the_work(desk, monkeypatch):
+    def locked(path):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "read_bytes", locked)
+        result = CliRunner().invoke(cli.main, ["cluster", "data.csv"])
+    assert result.output.strip() == "Cannot cluster data.csv: data.csv cannot be read: permission denied"
+    monkeypatch.setattr(os, "access", lambda path, mode, **_: mode != os.W_OK)
+    result = CliRunner().invoke(cli.main, ["cluster", "data.csv", "--out", "there/and/there"])
+    assert f"{desk} cannot" in result.output.replace("\n", "")
+    assert result.exit_code == 2

@@ -33,7 +33,7 @@ export async function checkReader() {
       continue;
     }
     if (one.refused) {
-      assert.throws(() => parse(decode(bytes)), new RegExp(one.refused), one.file);
+      assert.throws(() => parse(decode(bytes)), (error) => error.message.includes(one.refused), one.file);
       continue;
     }
     const { columns, rows } = parse(decode(bytes));
@@ -46,7 +46,7 @@ export async function checkReader() {
     const total = complete.reduce((sum, i) => sum + used.reduce((s, column) => s + column.values[i], 0), 0);
     assert.ok(Math.abs(total - one.total) <= 1e-9 * Math.abs(one.total), `${one.file}: ${total}`);
   }
-  assert.deepEqual(left, ["book.xlsx", "frame.parquet"]);
+  assert.deepEqual(left, ["book.xlsx", "frame.parquet", "archive.zip"]);
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {

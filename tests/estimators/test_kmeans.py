@@ -131,9 +131,10 @@ def test_spherical_centres_have_length_one_and_labels_ignore_length():
 def test_fewer_places_than_clusters_warn_and_still_fit():
     X = np.array([[0.0], [0.0], [1.0], [1.0]])
     for init in ("k-means++", "random"):
-        with pytest.warns(ConvergenceWarning, match="2 distinct clusters"):
+        with pytest.warns(ConvergenceWarning, match="2 distinct clusters") as caught:
             model = TransformerKMeans(3, init=init, random_state=0).fit(X)
         assert model.inertia_ == 0
+        assert caught[0].filename == __file__
 
 
 def test_rows_that_share_a_projection_are_told_apart():

@@ -57,10 +57,15 @@ def sheet(rows: list[list]) -> bytes:
         f'Type="{office}/worksheet" Target="worksheets/sheet1.xml"/></Relationships>',
         "xl/worksheets/sheet1.xml": f'<worksheet xmlns="{main}"><sheetData>{lines}</sheetData></worksheet>',
     }
+    return zipped({name: head + text for name, text in parts.items()})
+
+
+def zipped(parts: dict[str, str]) -> bytes:
+    """A zip archive of some texts."""
     buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as book:
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, text in parts.items():
-            book.writestr(zipfile.ZipInfo(name, (2026, 1, 1, 0, 0, 0)), head + text)
+            archive.writestr(zipfile.ZipInfo(name, (2026, 1, 1, 0, 0, 0)), text)
     return buffer.getvalue()
 
 
@@ -151,6 +156,22 @@ def write() -> None:
         skipped={},
         gaps=1,
         total=71.75,
+    )
+    case(
+        "spaced.txt",
+        '  width   height who\n 1.5  20  "A B"\n  2.5 10  C\n3      40 D \n1 25 E\n',
+        "columns lined up with spaces",
+        **plain(skipped={"who": "text"}),
+    )
+    case("savetxt.txt", "# " + PLAIN.replace(",", " "), "as numpy.savetxt writes by itself", **plain())
+    case(
+        "stray.csv",
+        "width,height,price\n1.5,20,7\n2.5,10,9\n3,40,call us\n1,25,8\n",
+        "a word in a column of numbers",
+        **plain(
+            skipped={"price": "text"},
+            notes=["Column 'price' would hold numbers but for 'call us' in row 3, and is left out"],
+        ),
     )
     case("remarks.csv", "# made by a program\n\n#\n" + PLAIN, "remarks above the names", **plain())
     case("savetxt.csv", "# " + PLAIN, "names behind a #, as numpy.savetxt writes them", **plain())
@@ -248,10 +269,45 @@ def write() -> None:
     frame = pd.DataFrame(lines)
     case("frame.parquet", parquet(frame), "Parquet", **plain(skipped={"name": "text"}))
     case("words.csv", "a,b\nx,y\nz,w\n", "nothing but words", refused="no column holds numbers")
+    case(
+        "only-stray.csv",
+        "price\n7\n9\ncall us\n8\n",
+        "a word in the only column of numbers",
+        refused="no column holds numbers to cluster (price: text, as 'call us' in row 3)",
+    )
+    case("page.csv", "<!DOCTYPE html>\n<html><p>Not found</p></html>\n", "a web page", refused="a web page or XML")
+    case("archive.zip", zipped({"plain.csv": PLAIN}), "a zip archive", refused="a zip archive: unpack it")
     case("names-only.csv", "a,b\n", "names and no rows", refused="no rows")
     case("empty.csv", "", "an empty file", refused="empty")
     case(
-        "ragged.csv", "a,b\n1,2\n1,2,3,4\n", "a row longer than the line of names", refused="cannot be read as a table"
+        "trailing.csv",
+        PLAIN.replace("10\n", "10,\n").replace("40\n", "40,,\n"),
+        "commas behind the last cell of some rows",
+        **plain(),
+    )
+    case(
+        "ragged.csv",
+        "# three lines\n\na,b\n1,2\n\n1,2,3,4,\n",
+        "a row longer than the line of names",
+        refused="cannot be read as a table: line 6 has 4 cells, the line of names has 2",
+    )
+    case(
+        "too-few-names.csv",
+        'name,x\n"a\nb",1,2\nc,3,4\n',
+        "every row longer than the line of names",
+        refused="cannot be read as a table: line 2 has 3 cells, the line of names has 2",
+    )
+    case(
+        "ragged-nameless.csv",
+        '1,2\n"3\n",4\n5,6,7\n',
+        "a row longer than the first",
+        refused="cannot be read as a table: line 4 has 3 cells, the first line has 2",
+    )
+    case(
+        "unclosed.csv",
+        'a,b\n1,"2\n3,4\n',
+        "a quotation mark without its partner",
+        refused="cannot be read as a table: a quotation mark is opened and never closed",
     )
     case(
         "photo.csv", bytes([0xFF, 0xD8, 0xFF, 0xE0, 0, 16, 74, 70, 73, 70, 0, 1, 0x80]), "a picture", refused="neither"

@@ -228,5 +228,6 @@ def test_a_query_of_mass_two_is_a_query_twice_for_sinkhorn():
 
 
 def test_sinkhorn_says_when_it_has_not_converged():
-    with pytest.warns(RuntimeWarning, match="max_iter=3"):
+    with pytest.warns(RuntimeWarning, match="max_iter=3") as caught:
         Sinkhorn(0.05, max_iter=3)(normal(5, 5, seed=1))
+    assert caught[0].filename == __file__  # the caller, not torch, which called the normaliser

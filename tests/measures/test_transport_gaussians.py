@@ -62,9 +62,10 @@ def test_sinkhorn_gradient_is_that_of_its_objective():
 
 
 def test_sinkhorn_says_when_it_has_not_converged():
-    with pytest.warns(RuntimeWarning, match="max_iter=2"):
+    with pytest.warns(RuntimeWarning, match="max_iter=2") as caught:
         W = sinkhorn(cloud(6, 2), cloud(3, 2, seed=3), epsilon=0.01, max_iter=2)
     assert not W.converged
+    assert caught[0].filename == __file__
 
 
 @pytest.mark.parametrize("d", [1, 2, 5])

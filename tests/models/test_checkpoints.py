@@ -12,6 +12,7 @@ from measureflow.models import (
     FlowTransformer,
     FlowTransformerConfig,
     InContextClusterer,
+    InContextConfig,
     checkpoints,
     load_model,
     load_pretrained,
@@ -43,7 +44,7 @@ def test_model_comes_back_to_the_bit(saved):
 def test_an_in_context_clusterer_comes_back_to_the_bit(tmp_path, options):
     model = InContextClusterer(width=8, layer_norm=False, **options)
     again = load_model(save_model(model, tmp_path / "model"))
-    assert again.config == model.config
+    assert again.config == model.config == InContextConfig(width=8, layer_norm=False, **options)
     assert model.state_dict().keys() == again.state_dict().keys()
     for name, tensor in model.state_dict().items():
         assert torch.equal(again.state_dict()[name], tensor), name

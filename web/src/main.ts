@@ -2,7 +2,7 @@
 import "./style.css";
 import { readAddress } from "./address";
 import { h, replace } from "./dom";
-import { dropped } from "./dropped";
+import { drop } from "./dropped";
 import { themeButton } from "./draw/theme";
 
 /** A view fills its place on the page and returns what to do when it is left. */
@@ -49,9 +49,9 @@ for (const kind of ["dragover", "dragleave", "drop"] as const)
     document.documentElement.classList.toggle("dragging", kind === "dragover");
     const file = kind === "drop" ? event.dataTransfer?.files[0] : null;
     if (!file) return;
-    dropped.file = file;
-    if (readAddress().view === "cluster" || !(readAddress().view in views)) dispatchEvent(new Event("table"));
-    else location.hash = "cluster";
+    const { view } = readAddress();
+    drop(file);
+    if (view !== "cluster" && view in views) location.hash = "cluster";
   });
 
 themeButton(document.querySelector<HTMLButtonElement>("#theme")!);

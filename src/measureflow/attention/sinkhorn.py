@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
-
 import torch
 from torch import Tensor
 
 from measureflow.attention.normalisers import Normaliser, log_weights
 from measureflow.measures import checks
+from measureflow.measures.caller import warn_caller
 from measureflow.measures.transport.entropic_dual import EntropicDual
 
 
@@ -48,11 +47,10 @@ class Sinkhorn(Normaliser):
         tol = max(self.tol, 20 * torch.finfo(logits.dtype).eps)
         g, _, error = dual.ascend(torch.zeros_like(dual.v), tol, self.max_iter)
         if error > tol:
-            warnings.warn(
+            warn_caller(
                 f"Sinkhorn(epsilon={self.epsilon:g}) stopped after max_iter={self.max_iter} with columns wrong by "
                 f"{error:.1e}; raise epsilon or max_iter",
                 RuntimeWarning,
-                stacklevel=4,
             )
         return dual.rows(g)[..., None], g[..., None, :]
 

@@ -1,5 +1,6 @@
 """The application that the commands belong to, and what they share."""
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -37,6 +38,8 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object inst
 
 def insist_on_a_folder(out: Path) -> None:
     """A ValueError before the work if the results could not be written after it."""
-    blocked = next((part for part in (out, *out.parents) if part.exists() and not part.is_dir()), None)
-    if blocked is not None:
-        raise ValueError(f"--out must name a folder, and {blocked} is a file")
+    nearest = next(part for part in (out, *out.parents) if part.exists())
+    if not nearest.is_dir():
+        raise ValueError(f"--out must name a folder, and {nearest} is a file")
+    if not os.access(nearest, os.W_OK):
+        raise ValueError(f"--out must name a folder that can be written to, and {nearest.absolute()} cannot")

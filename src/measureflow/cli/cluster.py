@@ -57,8 +57,7 @@ def cluster(
                 table.insist_on_complete_rows()
             status.update("starting")
             from measureflow.report.page import save_report
-            from measureflow.report.summary import Summary
-            from measureflow.report.words import refits
+            from measureflow.report.summary import Summary, refits
 
             status.update(f"clustering {len(table.frame):,} rows of {len(table.columns)} columns")
             n_stability = refits(len(table.frame), n_clusters) if stability is None else stability

@@ -44,6 +44,6 @@ def explore(
         shelf = {paper: artefacts(paper) for paper in PAPERS}
         app = create_app(data, results=results, artefacts=shelf, records=shown(), warm=True)
         serve(app, port, browser=browser)
-    except OSError as error:
+    except (ValueError, OSError) as error:
         typer.echo(f"Cannot explore: {error}", err=True)
         raise typer.Exit(2) from None

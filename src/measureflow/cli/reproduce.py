@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from measureflow.cli.app import AsJson, main
+from measureflow.cli.app import AsJson, insist_on_a_folder, main
 
 
 @main.command(short_help="Make tables and figures of the papers.")
@@ -42,6 +42,7 @@ def reproduce(
             lines = [_shelf_line(name, one, run) for name, runs in shelf.items() for one, run in runs.items()]
             typer.echo(json.dumps(shelf, indent=2) if as_json else "\n".join(lines))
             return
+        insist_on_a_folder(out)
         made = {}
         with Progress(console=Console(stderr=True)) as bar:
             for name in bar.track(artefact or artefacts(paper), description=paper):

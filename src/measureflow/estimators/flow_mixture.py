@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from typing import cast
 
@@ -18,8 +17,9 @@ from measureflow.estimators.flow_dial import FlowDial
 from measureflow.estimators.flow_settings import FlowSettings, open_average, open_flow
 from measureflow.estimators.stability import Stability, stability
 from measureflow.measures import Empirical
+from measureflow.measures.caller import warn_caller
 from measureflow.mixtures.clusters import GaussianClusters
-from measureflow.mixtures.misfit import UnfamiliarDataWarning, diagnosis
+from measureflow.mixtures.misfit import UnfamiliarDataWarning, diagnosis, unwarned
 from measureflow.mixtures.mixing_measure import mixing
 from measureflow.mixtures.rows import Rows, distinct_rows
 from measureflow.mixtures.search import CLIMB_ROWS, Search, SearchResult
@@ -43,8 +43,9 @@ class FlowMixture(FittedMixture):
     every two rows how probable it is that they belong together.
 
     The answer is one rule. If the rows are probably Gaussians in one round noise, it is what the first flow found.
-    Otherwise it is what the second found, the cut of the average-linkage tree of pairs whose expected adjusted Rand
-    index is largest, unless the first flow's clusters are worth more under what both say.
+    Otherwise it is what the second found, the cut of the average-linkage tree of pairs that is worth most (expected
+    adjusted Rand index, and a little for a likely number of clusters), unless the first flow's clusters are worth more
+    under what both say.
 
     Parameters
     ----------
@@ -197,7 +198,7 @@ class FlowMixture(FittedMixture):
         names = list(getattr(self, "feature_names_in_", range(rows.points.shape[1])))
         self.diagnosis_ = diagnosis(rows.sample(CLIMB_ROWS), names, None if self._consensus else self._gaussians)
         for sentence in self.diagnosis_:
-            warnings.warn(sentence, UnfamiliarDataWarning, stacklevel=4)
+            warn_caller(sentence, UnfamiliarDataWarning)
 
     def _consult(self, rows: Rows, posterior: dict[int, float]) -> Consensus | None:
         if self.assume == "gaussian" or self.snr_db is not None:
@@ -223,8 +224,7 @@ class FlowMixture(FittedMixture):
     def _measured_stability(self, X: np.ndarray, w: np.ndarray, kept: np.ndarray, n_fits: int) -> Stability:
         def fit_predict(X, w):
             again = FlowMixture(**{**self.get_params(), "n_stability": None})
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", UnfamiliarDataWarning)
+            with unwarned():
                 return again.fit(X, sample_weight=w).labels_
 
         seed = int(checks.generator(self.random_state).randint(2**31))

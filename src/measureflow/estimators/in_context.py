@@ -78,12 +78,12 @@ class InContextClustering(ClusterMixin, BaseEstimator):
         if not isinstance(self.model, InContextClusterer):
             raise ValueError(f"model must be an InContextClusterer or None, got {self.model!r:.80}")
         check_weights(self.model)
-        made_for = (self.model.config["n_classes"], self.model.config["dimension"])
+        made_for = (self.model.config.n_classes, self.model.config.dimension)
         if made_for != (self.n_clusters, d):
             raise ValueError(
                 f"model was made for {made_for[0]} clusters in {made_for[1]} dimensions, "
                 f"not for n_clusters={self.n_clusters} in {d}"
             )
-        if self.model.config["context"]:
+        if self.model.config.context:
             raise ValueError("model must have context=False: the context rows need first labels")
         return self.model

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +16,7 @@ from measureflow.estimators.kmeans_algorithms import ALGORITHMS, ATTENTIONS, EMP
 from measureflow.lloyd import seeding
 from measureflow.lloyd.points import Points
 from measureflow.lloyd.steps import on_sphere
+from measureflow.measures.caller import warn_caller
 
 INITS = {"k-means++": seeding.plus_plus, "random": seeding.at_random}
 CHOICES = {
@@ -259,11 +259,8 @@ class TransformerKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
     def _warn_if_fewer(self, C: np.ndarray) -> None:
         found = len(np.unique(C, axis=0))
         if found < self.n_clusters and ALGORITHMS[self.algorithm].settles:
-            warnings.warn(
-                f"the data have {found} distinct clusters, fewer than n_clusters={self.n_clusters}",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
+            fewer = f"the data have {found} distinct clusters, fewer than n_clusters={self.n_clusters}"
+            warn_caller(fewer, ConvergenceWarning)
 
 
 def unit_rows(X: np.ndarray) -> np.ndarray:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from measureflow.report.samples import evenly
 from measureflow.tables.files import is_text, read_bytes
 from measureflow.tables.read import Table, choose_columns
 
@@ -59,7 +60,7 @@ def fit(body: bytes, columns: tuple[str, ...], n_clusters: int | None, snr_db: f
     table = read(body, columns)
     if len(table.frame) > most_rows:
         raise ValueError(f"the table has {len(table.frame):,} rows, more than {most_rows:,}; try `measureflow cluster`")
-    from measureflow.report.words import refits
+    from measureflow.report.summary import refits
 
     summary = _summary(body, columns, n_clusters, snr_db)
     return {
@@ -86,8 +87,8 @@ def _numbers(values: np.ndarray, digits: int) -> list[float | None]:
 def _flow(summary) -> dict[str, Any]:
     """The tokens of every layer in units of the data, layer after layer, and the clusters they end in."""
     states = np.stack([state.numpy() for state in summary.mixture.flow_])
-    few = max(1, min(states.shape[1], MOST_NUMBERS // (states.shape[0] * states.shape[2])))
-    states = states[:, np.linspace(0, states.shape[1] - 1, few).astype(int)]
+    few = max(1, MOST_NUMBERS // (states.shape[0] * states.shape[2]))
+    states = states[:, evenly(states.shape[1], few)]
     return {
         "layers": len(states) - 1,
         "n": states.shape[1],
@@ -125,10 +126,9 @@ def stability(body: bytes, columns: tuple[str, ...], n_clusters: int | None, snr
 
 def _labels(X: np.ndarray, w: np.ndarray, n_clusters: int | None, snr_db: float | None) -> np.ndarray:
     from measureflow import FlowMixture
-    from measureflow.mixtures.misfit import UnfamiliarDataWarning
+    from measureflow.mixtures.misfit import unwarned
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UnfamiliarDataWarning)
+    with unwarned():
         return FlowMixture(n_clusters=n_clusters, snr_db=snr_db).fit(X, sample_weight=w).labels_
 
 
@@ -154,7 +154,7 @@ def peers(body: bytes, columns: tuple[str, ...], n_clusters: int) -> list[dict[s
     kept = table.complete
     Z = table.values[kept]
     Z = (Z - Z.mean(0)) / np.where(Z.std(0) > 0, Z.std(0), 1.0)
-    few = Z[np.linspace(0, len(Z) - 1, min(len(Z), PEER_ROWS)).astype(int)]
+    few = Z[evenly(len(Z), PEER_ROWS)]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of EM that did not converge, of columns that are constant
         k_means = KMeans(min(n_clusters, len(np.unique(few, axis=0))), n_init=4, random_state=0).fit(few)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import numpy as np
 from scipy.stats import chi2
 
@@ -16,6 +20,14 @@ FEWEST_ROWS = 50  # fewer say too little about the shape of the noise
 
 class UnfamiliarDataWarning(UserWarning):
     """The data look unlike the mixtures that the flow was trained on."""
+
+
+@contextmanager
+def unwarned() -> Iterator[None]:
+    """Fits inside it give no `UnfamiliarDataWarning`; its sentences are in ``diagnosis_`` all the same."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnfamiliarDataWarning)
+        yield
 
 
 def diagnosis(rows: Rows, names: list, gaussians: GaussianClusters | None) -> list[str]:

@@ -96,19 +96,19 @@ class Search:
 
     def run(self, *, polish: bool) -> SearchResult:
         """The best mixture: round clusters in the frame that suits them; ellipsoids where they are clearly better."""
-        found = self._round_clusters()
+        found = self.round_clusters()
         if found.candidates is not None and self.snr_db is None and not (self.sketch and found.surely_not_round):
             found = self._with_shapes(found)
         return self._polished(found) if polish else found
 
-    def _round_clusters(self) -> SearchResult:
+    def round_clusters(self) -> SearchResult:
         """Clusters of one noise, in whichever frame there is most evidence for; a noise that is known is round."""
         if self.snr_db is not None:
             return self._in(Frame.of(self.rows, scaled=False))
         size = SKETCH_ROWS if self.sketch else FRAME_ROWS
         if len(self.rows.weights) > size:
             few = Search(self.model, self.rows.sample(size), n_clusters=self.n_clusters, n_layers=self.n_layers)
-            found = few._round_clusters()
+            found = few.round_clusters()
             frame = found.frame
             if self.sketch and isinstance(found.mixture, SharedNoise):  # few rows learn a shape badly
                 frame = frame.relearned(frame.inward(self.rows), found.mixture)

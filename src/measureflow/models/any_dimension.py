@@ -13,8 +13,15 @@ from measureflow.attention.normalisers import log_weights
 from measureflow.flows import Tokens, Trajectory, integrate
 from measureflow.measures import Empirical, checks
 from measureflow.measures.decibels import LEAST_SNR_DB, from_decibels
+from measureflow.models.any_dimension_heads import (
+    SEEN_BY_EM,
+    SEEN_NEAR,
+    HeadParameters,
+    compete,
+    mean_shift,
+    split_heads,
+)
 from measureflow.models.flow_speed import FlowSpeed
-from measureflow.models.heads import SEEN_BY_EM, SEEN_NEAR, HeadParameters, compete, mean_shift, split_heads
 from measureflow.models.sets import as_sets
 
 FEWEST, MOST = 100, 1000  # numbers of points that the flow can tell apart

@@ -38,6 +38,21 @@ class InContextConfig:
     layer_norm: bool = True
     context: bool = False
 
+    def __post_init__(self):
+        for name in ("n_classes", "dimension", "n_layers", "n_heads", "width"):
+            checks.whole(name, getattr(self, name))
+        if self.width % self.n_heads and not self.averaged_heads:
+            raise ValueError(f"width={self.width} must be a multiple of n_heads={self.n_heads} for heads to be joined")
+
+    def __getitem__(self, name: str):
+        """A setting by its name, as the reproductions of He 2025 read it: their code stays that of the runs shown."""
+        return getattr(self, name)
+
+    @property
+    def n_inputs(self) -> int:
+        """Coordinates of a token: the point and, with context, the rows P of eq. (4)."""
+        return self.dimension + (2 * self.dimension + self.n_classes + 1 if self.context else 0)
+
 
 class InContextClusterer(nn.Module):
     r"""Points (\*b, N, d) to logits (\*b, N, k), by layers of Definitions 2.1 and 2.3 [He 2025, 4].
@@ -68,21 +83,11 @@ class InContextClusterer(nn.Module):
         generator: torch.Generator | None = None,
     ):
         super().__init__()
-        sizes = {
-            "n_classes": n_classes,
-            "dimension": dimension,
-            "n_layers": n_layers,
-            "n_heads": n_heads,
-            "width": width,
-        }
-        for name, value in sizes.items():
-            checks.whole(name, value)
-        if width % n_heads and not averaged_heads:
-            raise ValueError(f"width={width} must be a multiple of n_heads={n_heads} for heads to be joined")
-        self.config = sizes | {"averaged_heads": averaged_heads, "layer_norm": layer_norm, "context": context}
-        tokens = dimension + (2 * dimension + n_classes + 1 if context else 0)
+        self.config = c = InContextConfig(
+            n_classes, dimension, n_layers, n_heads, width, averaged_heads, layer_norm, context
+        )
         draw = Drawn(generator)
-        self.embed, self.name = draw.linear(tokens, width), draw.linear(width, n_classes)
+        self.embed, self.name = draw.linear(c.n_inputs, width), draw.linear(width, n_classes)
         self.layers = nn.ModuleList(
             TransformerLayer(width, n_heads, averaged_heads, layer_norm, draw) for _ in range(n_layers)
         )
@@ -90,14 +95,12 @@ class InContextClusterer(nn.Module):
     def forward(self, points: Tensor, start: Tensor | None = None) -> Tensor:
         r"""Logits (\*b, N, k); ``start`` holds first labels (\*b, N), for a model with ``context`` and only for one."""
         c = self.config
-        if points.shape[-1] != c["dimension"]:
-            raise ValueError(f"points have {points.shape[-1]} coordinates, the model takes {c['dimension']}")
-        if (start is None) == c["context"]:
-            raise ValueError(
-                f"start must be {'given' if c['context'] else 'left out'}: the model has context={c['context']}"
-            )
+        if points.shape[-1] != c.dimension:
+            raise ValueError(f"points have {points.shape[-1]} coordinates, the model takes {c.dimension}")
+        if (start is None) == c.context:
+            raise ValueError(f"start must be {'given' if c.context else 'left out'}: the model has context={c.context}")
         x = standardised(points)
-        h = self.embed(x if start is None else torch.cat([x, context_rows(x, start, c["n_classes"])], -1))
+        h = self.embed(x if start is None else torch.cat([x, context_rows(x, start, c.n_classes)], -1))
         steps = [field for layer in self.layers for field in cast(TransformerLayer, layer).steps()]
         return self.name(integrate(Layers(*steps), h, [1.0] * len(steps))[-1])
 
@@ -111,8 +114,8 @@ class InContextClusterer(nn.Module):
         """
         checks.whole("turns", turns)
         x = checks.points("points", points, self.embed.weight.dtype).to(self.embed.weight.device)
-        if x.shape[-2] < self.config["n_classes"]:
-            raise ValueError(f"{self.config['n_classes']} clusters need at least as many points, got {x.shape[-2]}")
+        if x.shape[-2] < self.config.n_classes:
+            raise ValueError(f"{self.config.n_classes} clusters need at least as many points, got {x.shape[-2]}")
         found = [torch.log_softmax(self(x @ turn, start), -1).max(-1) for turn in rotations(turns, x)]
         sure = torch.stack([best.values.mean(-1) for best in found]).argmax(0)
         names = torch.stack([best.indices for best in found])

@@ -55,13 +55,12 @@ def save_model(model: nn.Module, folder: str | Path, facts: dict | None = None) 
     if kind is None:
         known = ", ".join(cls.__name__ for cls, _, _ in KINDS.values())
         raise ValueError(f"model must be one of {known}, got {type(model).__name__}")
-    shape: Any = model.config
-    settings = shape if isinstance(shape, dict) else dataclasses.asdict(shape)
+    config: Any = model.config
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     weights = save_tensors(folder / "model.safetensors", model.state_dict())
     sha256 = hashlib.sha256(weights.read_bytes()).hexdigest()  # the doctor compares
-    table = {"kind": kind, "settings": settings, "sha256": sha256, "facts": facts or {}}
+    table = {"kind": kind, "settings": dataclasses.asdict(config), "sha256": sha256, "facts": facts or {}}
     write_atomically(folder / "config.json", (json.dumps(table, indent=2) + "\n").encode())
     return folder
 

@@ -6,6 +6,8 @@ import numpy as np
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
+from measureflow.report.samples import evenly
+
 MOST_ROWS = 6000  # that are looked at
 NEAREST = 6  # other clusters that each is compared with
 WINDOW = 0.3  # of the way between two centres: how wide the border is
@@ -25,7 +27,7 @@ def pieces(X: np.ndarray, labels: np.ndarray) -> list[list[int]]:
     []
     """
     kept = np.flatnonzero(labels >= 0)
-    kept = kept[np.linspace(0, len(kept) - 1, min(len(kept), MOST_ROWS)).astype(int)]
+    kept = kept[evenly(len(kept), MOST_ROWS)]
     X, labels = np.asarray(X, float)[kept], labels[kept]
     K = int(labels.max(initial=-1)) + 1
     if K < 2 or np.bincount(labels, minlength=K).min() == 0:

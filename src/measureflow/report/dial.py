@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 
 import numpy as np
 
 from measureflow.estimators.flow_mixture import FlowMixture
-from measureflow.mixtures.misfit import UnfamiliarDataWarning
+from measureflow.mixtures.misfit import unwarned
+from measureflow.report.samples import evenly
 from measureflow.tables.read import Table
 
 MARKS_DB = tuple(np.arange(-4.0, 23.0, 2.0).tolist())
@@ -23,9 +23,8 @@ def dial_curve(table: Table, marks: Sequence[float] = MARKS_DB, most_rows: int =
     [(0.0, 2)]
     """
     X = table.values[table.complete]
-    X = X[np.linspace(0, len(X) - 1, min(len(X), most_rows)).astype(int)]
+    X = X[evenly(len(X), most_rows)]
     if len(np.unique(X, axis=0)) < 2:
         return []
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UnfamiliarDataWarning)
+    with unwarned():
         return [(float(mark), FlowMixture(snr_db=mark).fit(X).n_clusters_) for mark in marks]

@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from measureflow.flows.pictures import COLOURS, colour
+from measureflow.report.samples import evenly
 from measureflow.report.summary import PLAIN, SURE, Summary
 from measureflow.report.words import count, percent
 
@@ -17,6 +18,7 @@ GREY, INK = "#8d99ae", "#22303c"
 OTHER = ("#8d99ae", 0.4)  # of bars beside the one that was chosen
 EITHER = "#7b8794"  # of lines and words that are read on white and on black
 MOST_POINTS = 5000  # drawn of the rows
+MOST_TOKENS = 400  # whose ways are drawn
 MOST_NAMED = 8  # clusters described one by one
 
 
@@ -73,7 +75,7 @@ def plane(summary: Summary):
 def draw_clusters(axes: Axes, summary: Summary, project) -> None:
     """The rows in the colours of their clusters, faint where they are uncertain, and the centres."""
     kept = np.flatnonzero(summary.table.complete)
-    kept = kept[np.linspace(0, len(kept) - 1, min(len(kept), MOST_POINTS)).astype(int)]
+    kept = kept[evenly(len(kept), MOST_POINTS)]
     x = project(summary.table.values[kept])
     size = float(np.clip(4000 / len(kept), 3, 22))
     unsure = summary.probabilities[kept] < SURE
@@ -91,7 +93,7 @@ def draw_clusters(axes: Axes, summary: Summary, project) -> None:
 def draw_flow(axes: Axes, summary: Summary, project) -> None:
     """The way of each token, from its row to where the layers left it."""
     path = np.stack([state.numpy() for state in summary.mixture.flow_])
-    path = path[:, np.linspace(0, path.shape[1] - 1, min(path.shape[1], 400)).astype(int)]
+    path = path[:, evenly(path.shape[1], MOST_TOKENS)]
     labels = summary.predict(path[-1])
     tracks = np.stack([project(state) for state in path])
     for i, k in enumerate(labels):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +9,7 @@ import pandas as pd
 
 from measureflow.estimators.flow_mixture import FlowMixture
 from measureflow.estimators.stability import Stability
-from measureflow.mixtures.misfit import UnfamiliarDataWarning
+from measureflow.mixtures.misfit import unwarned
 from measureflow.report.continuum import pieces
 from measureflow.report.words import again, brief, count, odds, percent, sentence
 from measureflow.tables.read import Table
@@ -36,8 +35,7 @@ class Summary:
     @classmethod
     def fit(cls, table: Table, **options) -> Summary:
         """The clusters of a table, found by a `FlowMixture` with these options."""
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UnfamiliarDataWarning)  # the same sentences are in diagnosis_
+        with unwarned():
             return cls.of(table, FlowMixture(**options).fit(table.numbers))
 
     @classmethod
@@ -219,6 +217,15 @@ def _each(stable: Stability, K: int, fits: int) -> str:
     if K < 2 or least <= back:
         return ""
     return f". Each of these {K} clusters came back {'every time' if least == fits else f'at least {least} times'}"
+
+
+def refits(rows: int, n_clusters: int | None) -> int:
+    """How many parts of the rows to fit again when nobody said: ten where it takes seconds and K was not given.
+
+    >>> refits(150, None), refits(150, 3), refits(100_000, None)
+    (10, 0, 0)
+    """
+    return 10 if n_clusters is None and 20 <= rows <= 1000 else 0
 
 
 def shares_of(stable: Stability) -> dict:

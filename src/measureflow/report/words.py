@@ -69,12 +69,3 @@ def count(n: int, thing: str) -> str:
 def brief(x: float) -> str:
     """A number in few figures."""
     return f"{x:.3g}" if abs(x) < 1000 else f"{x:.0f}" if abs(x) < 1e6 else f"{x:.2e}"
-
-
-def refits(rows: int, n_clusters: int | None) -> int:
-    """How many parts of the rows to fit again when nobody said: ten where it takes seconds and K was not given.
-
-    >>> refits(150, None), refits(150, 3), refits(100_000, None)
-    (10, 0, 0)
-    """
-    return 10 if n_clusters is None and 20 <= rows <= 1000 else 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import zipfile
 import zlib
 from pathlib import Path
 from typing import cast
@@ -22,7 +23,10 @@ def read_file(path: str | Path) -> pd.DataFrame:
         raise ValueError(f"{path} is a folder; name a file in it")
     if not path.is_file():
         raise ValueError(f"there is no file {path}")
-    return read_bytes(path.read_bytes())
+    try:
+        return read_bytes(path.read_bytes())
+    except OSError as error:
+        raise ValueError(f"{path} cannot be read: {str(error.strerror).lower()}") from None
 
 
 def read_bytes(body: bytes) -> pd.DataFrame:
@@ -35,6 +39,8 @@ def read_bytes(body: bytes) -> pd.DataFrame:
         body = _unpacked(body)
     if body.startswith(PARQUET):
         return _whole(_parquet(body))
+    if body.startswith(ZIP) and _is_archive(body):
+        raise ValueError("the file is a zip archive: unpack it, and take the table inside")
     if body.startswith((ZIP, OLD_EXCEL)):
         return _whole(_excel(body))
     return parse_text(decode(body))
@@ -54,6 +60,15 @@ def _unpacked(body: bytes) -> bytes:
     if not unpacker.eof:
         raise ValueError("the gzipped file is cut short or unpacks to more than 2 GB")
     return whole
+
+
+def _is_archive(body: bytes) -> bool:
+    """Whether a zip file is no spreadsheet: those of Excel and LibreOffice say what they are in one of these parts."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(body)) as archive:
+            return not {"[Content_Types].xml", "mimetype"} & set(archive.namelist())
+    except zipfile.BadZipFile:
+        return False
 
 
 def _parquet(body: bytes) -> pd.DataFrame:

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from measureflow.tables.files import read_bytes, read_file
+from measureflow.tables.text import MISSING, is_quantity
 
 IDENTIFIER = re.compile(r"(?i:(^|.*[_\s.-])(id|ids|index|idx|row|uuid)|unnamed: 0)|.*[a-z]I[dD]")
 CODE = re.compile(r"(?i:(^|.*[_\s.-])(zip|zip ?code|zip_code|post ?code|postal_?code|plz|phone)([_\s.-].*|$))")
@@ -51,6 +52,8 @@ class Table:
         for name, reason in self.skipped.items():
             if reason == "a code":
                 out.append(f"Column {name!r} looks like a code, not a quantity, and is left out; ask for it to use it")
+            if reason == "text" and (stray := _stray(cast(pd.Series, self.frame[name]))):
+                out.append(f"Column {name!r} would hold numbers but for {stray}, and is left out")
         for name in self.columns:
             if _may_identify(cast(pd.Series, self.frame[name])):
                 out.append(f"Column {name!r} has another whole number in every row. Is it an identifier?")
@@ -83,14 +86,14 @@ def choose_columns(frame: pd.DataFrame, columns: list[str] | None = None) -> Tab
         used = [name for name, reason in reasons.items() if reason is None]
         skipped = {name: reason for name, reason in reasons.items() if reason is not None}
         if not used:
-            raise ValueError(f"no column holds numbers to cluster ({_listed(skipped)})")
+            raise ValueError(f"no column holds numbers to cluster ({_listed(frame, skipped)})")
         table = Table(frame, used, skipped)
     else:
         for name in columns:
             if name not in reasons:
                 raise ValueError(f"there is no column {name!r}; there are {', '.join(reasons)}")
             if not _numeric(cast(pd.Series, frame[name])):
-                raise ValueError(f"column {name!r} cannot be used: {reasons[name]}")
+                raise ValueError(f"column {name!r} cannot be used: {_why(frame, name, str(reasons[name]))}")
         if len(set(columns)) < len(columns) or not columns:
             raise ValueError("columns must be named once each")
         table = Table(frame, list(columns), {name: "not asked for" for name in reasons if name not in columns})
@@ -147,6 +150,20 @@ def _may_identify(column: pd.Series) -> bool:
     return len(present) == len(column) >= ASK_FROM and present.is_unique and _whole(present)
 
 
-def _listed(skipped: dict[str, str]) -> str:
-    shown = [f"{name}: {reason}" for name, reason in list(skipped.items())[:8]]
+def _stray(column: pd.Series) -> str:
+    """The first cell that is no number, and its row, in a column of which more than half the others are; else ""."""
+    cells = column.reset_index(drop=True).dropna().map(lambda cell: str(cell).strip())
+    cells = cells[~cells.isin(["", *MISSING])]
+    odd = cells[~cells.map(is_quantity).astype(bool)]
+    return f"{odd.iloc[0][:40]!r} in row {odd.index[0] + 1:,}" if 0 < 2 * len(odd) < len(cells) else ""
+
+
+def _why(frame: pd.DataFrame, name: str, reason: str) -> str:
+    """The reason to skip a column, with the cell that is to blame where it is one of few."""
+    stray = _stray(cast(pd.Series, frame[name])) if reason == "text" else ""
+    return f"text, as {stray}" if stray else reason
+
+
+def _listed(frame: pd.DataFrame, skipped: dict[str, str]) -> str:
+    shown = [f"{name}: {_why(frame, name, reason)}" for name, reason in list(skipped.items())[:8]]
     return ", ".join(shown) + (", ..." if len(skipped) > 8 else "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import json
 import re
@@ -13,19 +14,12 @@ import pandas as pd
 
 SEPARATORS = (",", ";", "\t", "|")
 MOST_COLUMNS = 10_000
-MISSING = (
-    "?",
-    "-",
-    "--",
-    ".",
-    "na",
-    "missing",
-)  # beside those that pandas knows: an empty cell, NA, NaN, null, None ...
+MISSING = ["?", "-", "--", ".", "na", "missing"]  # beside those that pandas knows: an empty cell, NA, NaN, null ...
 NUMBER = re.compile(r"\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*")
 DECIMAL_COMMA = re.compile(r"\s*[-+]?\d+,\d+\s*")
 THOUSANDS = re.compile(r"\s*[-+]?\d{1,3}(,\d{3})+(\.\d*)?\s*")
 UNIT = re.compile(r"^([-+]?)\s*([$€£¥])\s*(?=[\d.])|\s*([$€£¥%])$")  # before a number, or behind it
-UNEVEN = re.compile(r"Expected (\d+) fields in line (\d+), saw (\d+)")
+MARKUP = re.compile(r"\s*<(!doctype|html|\?xml)", re.IGNORECASE)
 CONTROL = re.compile("[\x00-\x08\x0e-\x19\x1b-\x1f]")  # what a text does not hold
 
 
@@ -57,6 +51,8 @@ def decode(body: bytes) -> str:
 
 def parse_text(text: str) -> pd.DataFrame:
     """A frame of text that is CSV, JSON lines or a JSON list."""
+    if MARKUP.match(text):
+        raise ValueError("the file is a web page or XML, not a table")
     first = text.lstrip()[:1]
     frame = parse_json(text) if first in ("{", "[") else parse_csv(without_remarks(text))
     for name in frame.columns:
@@ -65,23 +61,24 @@ def parse_text(text: str) -> pd.DataFrame:
 
 
 def without_remarks(text: str) -> str:
-    """The text without the lines at its start that begin with "#"; names of the columns in the last of them stay.
+    """The text with blank lines for those at its start that begin with "#"; names of columns in the last of them stay.
 
     >>> without_remarks("# made by a program\\n# x,y\\n1,2\\n")
-    'x,y\\n1,2\\n'
+    '\\nx,y\\n1,2\\n'
     """
     lines = text.splitlines(keepends=True)
     start = next((i for i, line in enumerate(lines) if line.strip() and not line.lstrip().startswith("#")), 0)
-    remarks = [line.strip().lstrip("#").strip() for line in lines[:start] if line.strip()]
-    if not remarks:
-        return text
+    remarks = [line.strip().lstrip("#").strip() for line in lines[:start]]
+    if not any(remarks):
+        return "\n" * start + "".join(lines[start:]) if start else text
     head = [line for line in lines[start : start + 20] if line.strip()]
     separator = find_separator(head)
-    cells = head[0].strip().split(separator)
-    named = len(cells) > 1 and len(remarks[-1].split(separator)) == len(cells)
-    if named and all(not cell.strip() or _is_number(cell, separator != ",") for cell in cells):
-        return "".join([remarks[-1] + "\n", *lines[start:]])
-    return "".join(lines[start:])
+    cells = parted(head[0], separator)
+    last = max(i for i, remark in enumerate(remarks) if remark)
+    named = len(cells) > 1 and len(parted(remarks[last], separator)) == len(cells)
+    named = named and all(not cell.strip() or _is_number(cell, separator != ",") for cell in cells)
+    kept = [remark if named and i == last else "" for i, remark in enumerate(remarks)]
+    return "".join([line + "\n" for line in kept] + lines[start:])
 
 
 def parse_csv(text: str) -> pd.DataFrame:
@@ -92,35 +89,51 @@ def parse_csv(text: str) -> pd.DataFrame:
     """
     head = [line for line in text[:200_000].splitlines() if line.strip()][:20]
     separator = find_separator(head)
+    if separator == " ":
+        return parse_csv(tabbed(text))
     if max(line.count(separator) for line in head) >= MOST_COLUMNS:
         raise ValueError(f"the file has more than {MOST_COLUMNS} columns")
     cells = [UNIT.sub(r"\1", cell.strip()) for line in head for cell in line.split(separator)]
     comma = separator != "," and any(DECIMAL_COMMA.fullmatch(cell) for cell in cells)
     first = [cell.strip().strip('"') for cell in head[0].split(separator)]
     header = None if all(not cell or _is_number(cell, comma) for cell in first) and any(first) else 0
+    options = {"sep": separator, "header": header, "decimal": "," if comma else ".", "na_values": MISSING}
+    options |= {"index_col": False, "skipinitialspace": True, "low_memory": False}
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", pd.errors.ParserWarning)  # it would lose cells
-            frame = pd.read_csv(
-                io.StringIO(text),
-                sep=separator,
-                header=header,
-                decimal="," if comma else ".",
-                na_values=list(MISSING),
-                index_col=False,
-                skipinitialspace=True,
-                low_memory=False,
-                on_bad_lines="error",
-            )
-    except (ValueError, OverflowError, RecursionError, pd.errors.ParserWarning) as error:  # ParserError is a ValueError
-        uneven = UNEVEN.search(str(error))
-        why = "line {1} has {2} cells, the first line {0}".format(*uneven.groups()) if uneven else str(error).strip()
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("error", pd.errors.ParserWarning)  # it would lose cells
+                frame = pd.read_csv(io.StringIO(text), **options)
+        except (pd.errors.ParserError, pd.errors.ParserWarning):
+            width = width_of(text, separator, named=header == 0)
+            frame = pd.read_csv(io.StringIO(text), **options, usecols=list(range(width)))
+    except (ValueError, OverflowError, RecursionError, csv.Error) as error:  # ParserError is a ValueError
+        why = str(error).rpartition("C error: ")[-1].strip()  # pandas's words behind those about its own workings
+        why = "a quotation mark is opened and never closed" if why.startswith("EOF inside string") else why
         raise ValueError(f"the file cannot be read as a table: {why}") from None
     if frame.empty:
         raise ValueError("the file has a line of names and no rows")
     frame.columns = distinct_names([str(name).strip() if header == 0 else f"x{name}" for name in frame.columns])
     frame.attrs["decimal"] = "," if comma else "."
     return frame
+
+
+def width_of(text: str, separator: str, *, named: bool) -> int:
+    """The number of cells in the first line that has any; a ValueError names the first line that fills more of them.
+
+    >>> width_of("a,b\\n1,2,\\n", ",", named=True)
+    2
+    """
+    lines = csv.reader(io.StringIO(text, newline=None), delimiter=separator, skipinitialspace=True)
+    width, line = 0, 1
+    for cells in lines:
+        while len(cells) > width > 0 and not cells[-1].strip():
+            cells.pop()
+        if len(cells) > width > 0:
+            first = "line of names" if named else "first line"
+            raise ValueError(f"line {line} has {len(cells)} cells, the {first} has {width}")
+        width, line = width or len(cells), lines.line_num + 1
+    return width
 
 
 def parse_json(text: str) -> pd.DataFrame:
@@ -192,6 +205,8 @@ def as_numbers(column: pd.Series, comma: bool = False) -> pd.Series:
 def find_separator(head: list[str]) -> str:
     """The separator that parts all lines alike, into the most cells; a comma, which numbers may hold too, comes last.
 
+    Spaces separate where nothing else does, and all lines alike.
+
     `csv.Sniffer` takes the comma of "1,5;2,5" for the separator where no names stand above, and gives up on lines of
     different lengths.
 
@@ -202,7 +217,30 @@ def find_separator(head: list[str]) -> str:
     counts = {sep: [line.count(sep) for line in bare] for sep in SEPARATORS}
     steady = {sep: n[0] for sep, n in counts.items() if n[0] and len(set(n)) == 1}
     steady = steady or {sep: min(n) for sep, n in counts.items() if min(n)}
-    return max(steady, key=lambda sep: (sep != ",", steady[sep]), default=",")
+    by_spaces = {len(parted(re.sub('"[^"]*"', "quoted", line), " ")) for line in head}
+    spaces = " " if len(by_spaces) == 1 and by_spaces != {1} else ","
+    return max(steady, key=lambda sep: (sep != ",", steady[sep]), default=spaces)
+
+
+def parted(line: str, separator: str) -> list[str]:
+    """The cells of a line; several spaces part no more than one."""
+    return line.split() if separator == " " else line.strip().split(separator)
+
+
+def tabbed(text: str) -> str:
+    """Lines whose cells are parted by spaces, with tabs in their place; spaces inside quotes stay.
+
+    >>> tabbed(' x  name\\n 1  "a b"\\n')
+    'x\\tname\\n1\\t"a b"\\n'
+    """
+    lines = re.sub(r"\r\n?", "\n", text).split("\n")
+    return "\n".join(re.sub(r'("[^"]*")|\s+', lambda found: found[1] or "\t", line.strip()) for line in lines)
+
+
+def is_quantity(cell: str) -> bool:
+    """Whether a cell alone would be read as a number, an amount of money or a percentage."""
+    bare = UNIT.sub(r"\1", cell, count=1)
+    return any(kind.fullmatch(bare) for kind in (NUMBER, THOUSANDS, DECIMAL_COMMA))
 
 
 def _is_number(cell: str, comma: bool) -> bool:

@@ -63,7 +63,7 @@ def train(
     """
     if recipe.n_per_class is not None:
         mixtures = replace(mixtures, n_per_class=min(recipe.n_per_class, mixtures.n_per_class))
-    if (mixtures.n_classes, mixtures.dimension) != (model.config["n_classes"], model.config["dimension"]):
+    if (mixtures.n_classes, mixtures.dimension) != (model.config.n_classes, model.config.dimension):
         raise ValueError("mixtures and model must agree on the number of classes and the dimension")
     optimiser = torch.optim.Adam(model.parameters(), lr=1.0)
     descent = Descent(model.parameters(), optimiser, LambdaLR(optimiser, recipe.step_size), recipe.clip)

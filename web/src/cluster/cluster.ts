@@ -2,7 +2,7 @@
 import { readAddress, writeAddress } from "../address";
 import { ask, h, replace } from "../dom";
 import { picture, type Picture } from "../draw/canvas";
-import { dropped } from "../dropped";
+import { takeFiles } from "../dropped";
 import type { Table } from "../table/table";
 import { Asker, type Fitted, type Question } from "./answer/answers";
 import { Dial } from "./answer/dial";
@@ -12,7 +12,7 @@ import { Refits } from "./answer/refits";
 import { waiting } from "./answer/verdict";
 import { drawer, type Choices } from "./drawer";
 import { Runner, takes, type Model, type Path } from "./flow/model";
-import { lay } from "./layout";
+import { lay, words } from "./layout";
 import { Player } from "./picture/player";
 import { listen } from "./picture/pointer";
 import { saves } from "./picture/save";
@@ -20,10 +20,9 @@ import { sceneOf, type Preview } from "./picture/scene";
 import { drawScene, tall, type Scene } from "./picture/stage";
 import { axisNames, prepare, tokens, type Data } from "./rows/data";
 import { Source, type Example } from "./rows/source";
-import { named, state } from "./state";
+import { askedOf, named, state } from "./state";
 import { tell, tellAgain } from "./tell";
 
-const CURVE_BYTES = 4 * 2 ** 20; // tables beyond this get no curve of the dial: it asks for thirty fits
 const PAUSE = 220; // milliseconds of rest before the library is asked about a dial that moves
 
 /** What is remembered while another view is open. */
@@ -53,15 +52,7 @@ class Cluster {
     (reason) => this.complain(`The preview could not run: ${reason}`),
   );
 
-  trouble = h("div", { role: "alert" });
-  verdict = h("div", { class: "verdict" });
-  status = h("small", { class: "note", role: "status" });
-  notes = h("div", { class: "notes" });
-  list = h("div", { class: "cards", role: "group", "aria-label": "Clusters" });
-  odds = h("div", { class: "odds" });
-  heat = h("div", { class: "stack", style: "gap: 8px" });
-  columns = h("div");
-  tip = h("div", { class: "tip", hidden: true });
+  words = words();
   stage: Picture = picture("Rows and tokens", tall, (c, w, t) => this.scene && drawScene(c, w, t, this.scene));
   player = new Player((t) => this.seek(t));
   dial = new Dial((db) => this.turn(db), () => this.turn(null));
@@ -79,28 +70,22 @@ class Cluster {
 
   async start(): Promise<() => void> {
     lay(this.place, this, saves(this, this.refits.button));
-    listen(this.stage.element, this.tip, this);
-    const onFile = () => {
-      const file = dropped.file;
-      dropped.file = null;
-      if (file) void this.source.take(file, file.name);
-    };
-    addEventListener("table", onFile);
+    listen(this.stage.element, this.words.tip, this);
     const { state: asked } = readAddress();
     this.source.show(null);
-    waiting(this.verdict);
-    if (dropped.file) onFile();
-    else if (memory.table && (!location.hash.includes("?") || location.hash === memory.address)) {
+    waiting(this.words.verdict);
+    const files = takeFiles((file) => void this.source.take(file, file.name));
+    if (!files.waited && memory.table && (!location.hash.includes("?") || location.hash === memory.address)) {
       this.wanted = new URLSearchParams(memory.address.split("?")[1] ?? "");
       this.source.name = this.wanted.get("data")?.replace(/^drawn-.*/, "drawn") ?? "file";
       this.open(memory.table);
-    } else {
+    } else if (!files.waited) {
       this.wanted = asked;
       this.source.noise = +(asked.get("noise") ?? this.source.noise);
       await this.source.open(asked.get("data") ?? "");
     }
     return () => {
-      removeEventListener("table", onFile);
+      files.end();
       this.close();
     };
   }
@@ -111,18 +96,16 @@ class Cluster {
     const again = this.table?.columns.length === table.columns.length && this.source.drawn;
     memory.table = this.table = table;
     this.complain("");
-    const { wanted } = this;
+    const { chosen, db, focus, layer } = askedOf(table, this.wanted);
     this.wanted = new URLSearchParams();
-    const named = wanted.getAll("columns").flatMap((names) => names.split("|"));
-    const columns = table.columns.flatMap((column, j) => (column.values && named.includes(column.name) ? [j] : []));
-    this.chosen = { columns: columns.length ? columns : table.used, axes: [wanted.get("x") ?? "", wanted.get("y") ?? ""], n_clusters: +(wanted.get("k") ?? 0) || null, model: wanted.get("flow") ?? "" };
-    if (!again) this.db = wanted.has("db") ? +wanted.get("db")! : null;
-    this.isolated = wanted.has("only") ? +wanted.get("only")! : null;
+    this.chosen = chosen;
+    if (!again) this.db = db;
+    this.isolated = focus;
     this.source.show(table);
     this.refresh(again);
-    if (wanted.has("layer")) {
+    if (layer !== null) {
       memory.played = table;
-      this.player.seek(+wanted.get("layer")!);
+      this.player.seek(layer);
     }
   }
 
@@ -135,8 +118,9 @@ class Cluster {
       this.fitted = null;
       this.outliers = new Set();
       this.refits.clear();
-      for (const part of [this.notes, this.list, this.odds, this.heat]) replace(part);
-      waiting(this.verdict);
+      const { notes, list, odds, heat, verdict } = this.words;
+      for (const part of [notes, list, odds, heat]) replace(part);
+      waiting(verdict);
     }
     this.path = null;
     this.dial.clear();
@@ -148,7 +132,7 @@ class Cluster {
     }
     const offered = axisNames(this.data.names);
     chosen.axes = chosen.axes.map((name, i) => (offered.includes(name) ? name : (offered[i] ?? ""))) as [string, string];
-    drawer(this.columns, table, chosen, this.models, (next) => this.choose(next));
+    drawer(this.words.columns, table, chosen, this.models, (next) => this.choose(next));
     this.frame();
     this.preview();
     void this.fit();
@@ -158,7 +142,7 @@ class Cluster {
     Object.assign(this.chosen, next);
     if (next.axes) {
       this.frame();
-      drawer(this.columns, this.table!, this.chosen, this.models, (again) => this.choose(again));
+      drawer(this.words.columns, this.table!, this.chosen, this.models, (again) => this.choose(again));
       this.write();
     } else if (next.model !== undefined) {
       this.frame();
@@ -191,14 +175,14 @@ class Cluster {
     this.timer = 0;
     this.refits.stop();
     const began = performance.now();
-    this.status.textContent = "fitting…";
-    this.verdict.classList.add("waiting");
+    this.words.status.textContent = "fitting…";
+    this.words.verdict.classList.add("waiting");
     try {
       const fitted = await this.fits.fit(this.question);
       if (!fitted || !this.table) return;
       this.answered(fitted, (performance.now() - began) / 1000);
     } catch (error) {
-      this.status.textContent = "";
+      this.words.status.textContent = "";
       this.complain(`The library gave no answer, so this is a preview: ${(error as Error).message}`);
     }
   }
@@ -207,8 +191,8 @@ class Cluster {
     this.fitted = fitted;
     this.outliers = new Set(fitted.outliers);
     this.refits.clear();
-    this.verdict.classList.remove("waiting");
-    this.status.textContent = `FlowMixture, ${seconds.toFixed(1)} s`;
+    this.words.verdict.classList.remove("waiting");
+    this.words.status.textContent = `FlowMixture, ${seconds.toFixed(1)} s`;
     if (this.db === null) {
       const db = fitted.snr_db ?? 24;
       this.dial.found = { db, K: fitted.n_clusters };
@@ -233,10 +217,9 @@ class Cluster {
   /** What is measured in the background once there is an answer; the reader's next question comes before it. */
   async follow(fitted: Fitted, question: Question) {
     const { turn } = this.refits;
-    const curve = () => (question.body.size <= CURVE_BYTES ? this.dial.explore(question) : null);
-    if (this.db !== null) await curve(); // whoever turns the dial looks at its curve
+    if (this.db !== null) await this.dial.explore(question); // whoever turns the dial looks at its curve
     await this.refits.follow(fitted, turn);
-    if (turn === this.refits.turn) await curve();
+    if (turn === this.refits.turn) await this.dial.explore(question);
   }
 
   /** The dial was moved (null: given back to the library). */
@@ -293,13 +276,9 @@ class Cluster {
     tellAgain(this);
   }
 
-  title(): [string, string] {
-    return [`${this.table?.name ?? ""}: ${this.fitted?.headline ?? "a preview"}`, this.fitted?.certainty ?? ""];
-  }
-
-  complain(words: string) {
-    replace(this.trouble, words && h("p", { class: "notice bad" }, words));
-    if (words && !this.fitted && !this.path) replace(this.verdict);
+  complain(reason: string) {
+    replace(this.words.trouble, reason && h("p", { class: "notice bad" }, reason));
+    if (reason && !this.fitted && !this.path) replace(this.words.verdict);
   }
 
   write() {

@@ -4,25 +4,32 @@ import type { Picture } from "../draw/canvas";
 
 type Part = { element: HTMLElement };
 
-export interface Parts {
+/** Where words go that change with the answer. */
+export const words = () => ({
+  trouble: h("div", { role: "alert" }),
+  verdict: h("div", { class: "verdict" }),
+  status: h("small", { class: "note", role: "status" }),
+  notes: h("div", { class: "notes" }),
+  list: h("div", { class: "cards", role: "group", "aria-label": "Clusters" }),
+  odds: h("div", { class: "odds" }),
+  heat: h("div", { class: "stack", style: "gap: 8px" }),
+  columns: h("div"),
+  tip: h("div", { class: "tip", hidden: true }),
+});
+
+export type Words = ReturnType<typeof words>;
+
+interface Parts {
   source: Part;
-  trouble: HTMLElement;
   stage: Picture;
-  verdict: HTMLElement;
-  tip: HTMLElement;
+  words: Words;
   player: Part;
-  status: HTMLElement;
-  list: HTMLElement;
-  odds: HTMLElement;
-  notes: HTMLElement;
   dial: Part;
-  columns: HTMLElement;
-  heat: HTMLElement;
   peers: Part;
   misleads: Part;
 }
 
-export function lay(place: HTMLElement, parts: Parts, saves: HTMLElement) {
+export function lay(place: HTMLElement, { words, ...parts }: Parts, saves: HTMLElement) {
   fill(
     place,
     h(
@@ -32,17 +39,17 @@ export function lay(place: HTMLElement, parts: Parts, saves: HTMLElement) {
       h("p", { class: "note" }, "Every row is a point. Attention moves the points, layer after layer, until those of one cluster meet."),
     ),
     parts.source.element,
-    parts.trouble,
+    words.trouble,
     h(
       "div",
       { class: "stage-grid" },
-      h("section", { class: "panel stage" }, h("div", { class: "canvas-place" }, parts.stage.element, parts.verdict, parts.tip), parts.player.element),
-      h("section", { class: "panel list" }, h("header", {}, h("h2", {}, "Clusters"), parts.status), h("div", { class: "found" }, parts.list, parts.odds), saves),
+      h("section", { class: "panel stage" }, h("div", { class: "canvas-place" }, parts.stage.element, words.verdict, words.tip), parts.player.element),
+      h("section", { class: "panel list" }, h("header", {}, h("h2", {}, "Clusters"), words.status), h("div", { class: "found" }, words.list, words.odds), saves),
     ),
-    parts.notes,
+    words.notes,
     parts.dial.element,
-    h("details", { class: "panel drawer" }, h("summary", {}, "Columns, axes and model"), parts.columns),
-    h("section", { class: "panel" }, h("header", {}, h("h2", {}, "What tells the clusters apart")), parts.heat),
+    h("details", { class: "panel drawer" }, h("summary", {}, "Columns, axes and model"), words.columns),
+    h("section", { class: "panel" }, h("header", {}, h("h2", {}, "What tells the clusters apart")), words.heat),
     parts.peers.element,
     parts.misleads.element,
     h(

@@ -15,6 +15,20 @@ interface View {
   focus: number | null;
 }
 
+/** What an address asks of a table, where it asks for anything; `state` is what writes it. */
+export function askedOf(table: Table, address: URLSearchParams) {
+  const named = address.getAll("columns").flatMap((names) => names.split("|"));
+  const columns = table.columns.flatMap((column, j) => (column.values && named.includes(column.name) ? [j] : []));
+  const number = (name: string) => (address.has(name) ? +address.get(name)! : null);
+  const chosen: Choices = {
+    columns: columns.length ? columns : table.used,
+    axes: [address.get("x") ?? "", address.get("y") ?? ""],
+    n_clusters: number("k") || null,
+    model: address.get("flow") ?? "",
+  };
+  return { chosen, db: number("db"), focus: number("only"), layer: number("layer") };
+}
+
 /** The names of the columns that were chosen; none where they are those that the library chooses by itself. */
 export const named = (chosen: Choices, table: Table) => (chosen.columns.join() === table.used.join() ? [] : chosen.columns.map((j) => table.columns[j].name));
 

@@ -7,6 +7,8 @@ export interface Column {
   values: Float64Array | null;
   /** Why it says nothing about clusters, if so. */
   reason: string | null;
+  /** The first cell that is no number, and its row, where most others are. */
+  stray?: string;
 }
 
 export interface Parsed {
@@ -23,6 +25,7 @@ const DECIMAL_COMMA = /^[-+]?\d+,\d+$/;
 const THOUSANDS = /^[-+]?\d{1,3}(,\d{3})+(\.\d*)?$/;
 const UNIT = /^([-+]?)\s*([$€£¥])\s*(?=[\d.])|\s*([$€£¥%])$/; // before a number, or behind it
 const INFINITE = /^[-+]?inf(inity)?$/i;
+const MARKUP = /^\s*<(!doctype|html|\?xml)/i;
 const CONTROL = /[\x00-\x08\x0e-\x19\x1b-\x1f]/;
 const IDENTIFIER = /^((.*[_\s.-])?(id|ids|index|idx|row|uuid)|unnamed: 0)$/i;
 const CAMEL_ID = /^.*[a-z]I[dD]$/;
@@ -60,48 +63,59 @@ export function decode(bytes: Uint8Array): string {
 }
 
 export function parse(text: string): Parsed {
+  if (MARKUP.test(text)) throw new Error("the file is a web page or XML, not a table");
   const first = text.trimStart()[0];
   const { header, rows, comma } = first === "{" || first === "[" ? fromJson(text) : fromCsv(withoutRemarks(text));
   const columns = header.map((name, j) => column(name, rows, j, comma));
   if (columns.every((one) => one.reason)) {
-    const listed = columns.slice(0, 8).map((one) => `${one.name}: ${one.reason}`);
+    const listed = columns.slice(0, 8).map((one) => `${one.name}: ${one.reason}${one.stray ? `, as ${one.stray}` : ""}`);
     throw new Error(`no column holds numbers to cluster (${listed.join(", ")}${columns.length > 8 ? ", ..." : ""})`);
   }
   return { columns, rows };
 }
 
-/** The text without the lines at its start that begin with "#"; if the last of them names the columns, with its names. */
+/** The text with blank lines for those at its start that begin with "#"; names of columns in the last of them stay. */
 function withoutRemarks(text: string): string {
   const at = /^(?:[^\S\r\n]*(?:#[^\r\n]*)?(?:\r\n|\r|\n))+/.exec(text)?.[0] ?? "";
-  const remarks = at.split(/\r\n|\r|\n/).filter((line) => line.trim()).map((line) => line.trim().replace(/^#+/, "").trim());
+  const remarks = at.split(/\r\n|\r|\n/).slice(0, -1).map((line) => line.trim().replace(/^#+/, "").trim());
+  const last = remarks.findLastIndex((remark) => remark);
   const rest = text.slice(at.length);
-  if (!remarks.length || !rest.trim()) return text;
+  if (!rest.trim()) return text;
+  if (last < 0) return "\n".repeat(remarks.length) + rest;
   const head = rest.slice(0, 200_000).split(/\r\n|\r|\n/).slice(0, 20).filter((line) => line.trim());
   const sep = separator(head);
-  const cells = head[0].trim().split(sep);
+  const cells = parted(head[0], sep);
   const numbers = cells.every((cell) => !cell.trim() || NUMBER.test(sep === "," ? cell.trim() : cell.trim().replace(",", ".")));
-  const named = cells.length > 1 && remarks.at(-1)!.split(sep).length === cells.length;
-  return named && numbers ? `${remarks.at(-1)}\n${rest}` : rest;
+  const named = numbers && cells.length > 1 && parted(remarks[last], sep).length === cells.length;
+  return remarks.map((remark, i) => (named && i === last ? `${remark}\n` : "\n")).join("") + rest;
 }
 
-function fromCsv(text: string) {
+function fromCsv(text: string): { header: string[]; rows: string[][]; comma: boolean } {
   const head = text.slice(0, 200_000).split(/\r\n|\r|\n/).filter((line) => line.trim()).slice(0, 20);
   const delimiter = separator(head);
+  if (delimiter === " ") return fromCsv(tabbed(text));
   const comma = delimiter !== "," && head.some((line) => line.split(delimiter).some((cell) => DECIMAL_COMMA.test(cell.trim().replace(UNIT, "$1"))));
-  const { data } = Papa.parse<string[]>(text.replace(/^\s*\n/, ""), { delimiter, skipEmptyLines: true });
+  const { data, errors } = Papa.parse<string[]>(text, { delimiter });
+  if (errors.some((error) => error.code === "MissingQuotes"))
+    throw new Error("the file cannot be read as a table: a quotation mark is opened and never closed");
   const lines = data.filter((row) => row.length > 1 || row[0].trim());
   const isNumber = (cell: string) => NUMBER.test(comma ? cell.replace(",", ".") : cell);
   const start = lines[0].map((cell) => cell.trim());
   const named = !(start.every((cell) => !cell || isNumber(cell)) && start.some((cell) => cell));
   const rows = named ? lines.slice(1) : lines;
   if (!rows.length) throw new Error("the file has a line of names and no rows");
-  const long = rows.findIndex((row) => row.length > start.length);
-  if (long >= 0) {
-    const line = long + 1 + +named;
-    throw new Error(`the file cannot be read as a table: line ${line} has ${rows[long].length} cells, the first line ${start.length}`);
+  const long = rows.find((row) => row.length > start.length && filled(row) > start.length);
+  if (long) {
+    const above = data.slice(0, data.indexOf(long)).map((row) => row.join("").split(/\r\n|\r|\n/).length);
+    const line = above.reduce((sum, n) => sum + n, 1);
+    const first = named ? "line of names" : "first line";
+    throw new Error(`the file cannot be read as a table: line ${line} has ${filled(long)} cells, the ${first} has ${start.length}`);
   }
   return { header: distinctNames(named ? start : start.map((_, j) => `x${j}`)), rows, comma };
 }
+
+/** The number of cells up to the last that holds anything. */
+const filled = (row: string[]) => row.findLastIndex((cell) => cell.trim()) + 1;
 
 function fromJson(text: string) {
   let found: unknown;
@@ -132,15 +146,26 @@ function fromJson(text: string) {
   return { header: distinctNames(names.map((name) => name.trim())), rows: objects.map((row) => names.map((name) => cell(row[name]))), comma: false };
 }
 
-/** The separator that parts all lines alike, into the most cells; a comma, which numbers may hold too, comes last. */
+/**
+ * The separator that parts all lines alike, into the most cells; a comma, which numbers may hold too, comes last. Spaces
+ * separate where nothing else does, and all lines alike.
+ */
 function separator(head: string[]): string {
   const bare = head.map((line) => line.replace(/"[^"]*"/g, ""));
   const counts = SEPARATORS.map((sep) => ({ sep, n: bare.map((line) => line.split(sep).length - 1) }));
   let fit = counts.filter(({ n }) => n[0] && n.every((c) => c === n[0])).map(({ sep, n }) => ({ sep, n: n[0] }));
   if (!fit.length) fit = counts.map(({ sep, n }) => ({ sep, n: Math.min(...n) })).filter(({ n }) => n > 0);
   fit.sort((a, b) => +(a.sep === ",") - +(b.sep === ",") || b.n - a.n);
-  return fit[0]?.sep ?? ",";
+  const bySpaces = new Set(head.map((line) => parted(line.replace(/"[^"]*"/g, "quoted"), " ").length));
+  return fit[0]?.sep ?? (bySpaces.size === 1 && !bySpaces.has(1) ? " " : ",");
 }
+
+/** The cells of a line; several spaces part no more than one. */
+const parted = (line: string, sep: string) => line.trim().split(sep === " " ? /\s+/ : sep);
+
+/** Lines whose cells are parted by spaces, with tabs in their place; spaces inside quotes stay. */
+const tabbed = (text: string) =>
+  text.split(/\r\n|\r|\n/).map((line) => line.trim().replace(/("[^"]*")|\s+/g, (_, quoted: string | undefined) => quoted ?? "\t")).join("\n");
 
 function distinctNames(names: string[]): string[] {
   const seen = new Map<string, number>();
@@ -158,6 +183,7 @@ function distinctNames(names: string[]): string[] {
 function column(name: string, rows: string[][], j: number, comma: boolean): Column {
   const values = new Float64Array(rows.length).fill(NaN);
   const words: string[] = [];
+  let stray: string | undefined;
   const units = new Set<string>();
   let present = 0;
   for (let i = 0; i < rows.length; i++) {
@@ -170,10 +196,14 @@ function column(name: string, rows: string[][], j: number, comma: boolean): Colu
     const plain = comma && DECIMAL_COMMA.test(bare) ? bare.replace(",", ".") : bare;
     if (NUMBER.test(plain)) values[i] = Number(plain);
     else if (THOUSANDS.test(plain)) values[i] = Number(plain.replaceAll(",", ""));
-    else if (!INFINITE.test(plain)) words.push(cell);
+    else if (!INFINITE.test(plain)) {
+      words.push(cell);
+      stray ??= `'${cell.slice(0, 40)}' in row ${(i + 1).toLocaleString("en")}`;
+    }
   }
   if (!present) return { name, values: null, reason: "empty" };
-  if (words.length || units.size > 1) return { name, values: null, reason: words.length === present ? kind(words) : "text" };
+  if (2 * words.length >= present) stray = undefined;
+  if (words.length || units.size > 1) return { name, values: null, reason: words.length === present ? kind(words) : "text", stray };
   return { name, values, reason: unfit(name, values, present) };
 }
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from measureflow.measures import checks
+from measureflow.measures.caller import warn_caller
 from measureflow.measures.transport.entropic_dual import EntropicDual
 from measureflow.measures.transport.exact import wasserstein2
 from measureflow.measures.transport.pairs import pair
@@ -66,10 +66,9 @@ def sinkhorn(
         plan = (exponent + dual.log_w[..., None] + dual.log_v[..., None, :]).exp()
         entropy = torch.where(plan > 0, plan * exponent, 0.0).sum((-2, -1))
     if error > tol:
-        warnings.warn(
+        warn_caller(
             f"sinkhorn stopped after max_iter={max_iter} with margins wrong by {error:.1e}; raise epsilon or max_iter",
             RuntimeWarning,
-            stacklevel=2,
         )
     cost = (plan * squares).sum((-2, -1))
     margins = (plan.sum(-1) - w).abs().sum(-1)

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from measureflow.attention.fused import softmax_means
-from measureflow.models.heads import in_every_head
+from measureflow.models.any_dimension_heads import in_every_head
 
 SEEN_NEAR = 5  # numbers that `mean_shift` reports
 SEEN_WON = 6  # numbers that `compete` reports

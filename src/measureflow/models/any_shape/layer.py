@@ -9,10 +9,10 @@ from torch import nn
 
 from measureflow.attention import Field
 from measureflow.flows.state import Parts
+from measureflow.models.any_dimension_heads import split_heads
 from measureflow.models.any_shape.config import AnyShapeConfig
 from measureflow.models.any_shape.heads import SEEN_NEAR, SEEN_WON, HeadParameters, compete, mean_shift
 from measureflow.models.any_shape.tokens import ColouredTokens, limited
-from measureflow.models.heads import split_heads
 
 
 class ShapeLayer(Field):

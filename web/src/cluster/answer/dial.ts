@@ -5,6 +5,7 @@ import { clusterColour, colours } from "../../draw/theme";
 import { Asker, type Question } from "./answers";
 
 const MOST = 30; // places of the dial that are tried
+const LARGEST = 4 * 2 ** 20; // bytes of a table beyond which that would take too long
 const PLATEAU = 3; // decibels over which K stays
 
 export interface Plateau {
@@ -93,9 +94,9 @@ export class Dial {
     this.chart.redraw();
   }
 
-  /** Make the curve, once. */
-  explore(question: Question): Promise<void> {
-    return (this.going ??= this.make(question));
+  /** Make the curve, once, of a table that is not too large for it. */
+  async explore(question: Question) {
+    if (question.body.size <= LARGEST) await (this.going ??= this.make(question));
   }
 
   /** Roughly first. */

@@ -1,7 +1,7 @@
 /** Files to take home: labels, and the picture as SVG or as PNG at twice the size. */
 import { button, download, h } from "../../dom";
 import { SvgPen } from "../../draw/svg";
-import { withLabels } from "../../table/table";
+import { withLabels, type Table } from "../../table/table";
 import type { Fitted } from "../answer/answers";
 import { drawScene, poster, POSTER_TOP, type Scene } from "./stage";
 
@@ -10,8 +10,11 @@ const [WIDTH, HEIGHT] = [960, 640];
 interface View {
   fitted: Fitted | null;
   scene: Scene | null;
-  title: () => [string, string];
+  table: Table | null;
 }
+
+/** What stands above a picture that is saved. */
+const title = ({ table, fitted }: View): [string, string] => [`${table?.name ?? ""}: ${fitted?.headline ?? "a preview"}`, fitted?.certainty ?? ""];
 
 /** The buttons that save, after another one. */
 export function saves(view: View, first: HTMLElement): HTMLElement {
@@ -20,8 +23,8 @@ export function saves(view: View, first: HTMLElement): HTMLElement {
     { class: "row saves" },
     first,
     button("Save labels", () => view.fitted && void saveLabels(view.fitted), { class: "chip" }),
-    button("PNG", () => view.scene && savePng(view.scene, ...view.title()), { class: "chip", "aria-label": "Save picture as PNG" }),
-    button("SVG", () => view.scene && saveSvg(view.scene, ...view.title()), { class: "chip", "aria-label": "Save picture as SVG" }),
+    button("PNG", () => view.scene && savePng(view.scene, ...title(view)), { class: "chip", "aria-label": "Save picture as PNG" }),
+    button("SVG", () => view.scene && saveSvg(view.scene, ...title(view)), { class: "chip", "aria-label": "Save picture as SVG" }),
   );
 }
 
