@@ -118,23 +118,32 @@ def _parts(tree: ast.Module, left_out: set[str]) -> list[ast.stmt]:
 
 
 def _reached(parts: list[tuple[str, ast.stmt]], file: str, roots: set[str]) -> list[tuple[str, ast.stmt]]:
-    """The parts by these names in a file, those whose names they use, wherever these are, and so on."""
-    used: set[str] = set()
+    """The parts by these names in a file, those whose names they use, wherever these are, and so on.
+
+    An import is reached by what uses its name in the same file alone.
+    """
     inside = [not _names(part) or (name == file and bool(_names(part) & roots)) for name, part in parts]
     while True:
-        for (_, part), now in zip(parts, inside, strict=True):
-            used |= _used(part) if now else set()
-        grown = [now or bool(_names(part) & used) for (_, part), now in zip(parts, inside, strict=True)]
+        used = {(name, word) for (name, part), now in zip(parts, inside, strict=True) if now for word in _used(part)}
+        words = {word for _, word in used}
+        grown = [
+            now or any((name, word) in used if _imports(part) else word in words for word in _names(part))
+            for (name, part), now in zip(parts, inside, strict=True)
+        ]
         if grown == inside:
             return [each for each, now in zip(parts, inside, strict=True) if now]
         inside = grown
 
 
+def _imports(part: ast.stmt) -> bool:
+    return isinstance(part, ast.Import | ast.ImportFrom)
+
+
 def _names(part: ast.stmt) -> set[str]:
     """The names that a definition, an assignment or an import binds."""
-    if isinstance(part, (ast.FunctionDef, ast.ClassDef)):
+    if isinstance(part, ast.FunctionDef | ast.ClassDef):
         return {part.name}
-    if isinstance(part, (ast.Import, ast.ImportFrom)):
+    if isinstance(part, ast.Import | ast.ImportFrom):
         return {alias.asname or alias.name.partition(".")[0] for alias in part.names}
     targets = part.targets if isinstance(part, ast.Assign) else [part.target] if isinstance(part, ast.AnnAssign) else []
     return {name.id for target in targets for name in ast.walk(target) if isinstance(name, ast.Name)}
