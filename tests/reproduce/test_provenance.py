@@ -3,6 +3,7 @@
 import importlib.util
 import json
 from pathlib import Path
+from types import ModuleType
 
 import pandas as pd
 import pytest
@@ -57,44 +58,78 @@ def test_changed_code_and_weights_make_a_record_stale(monkeypatch):
     assert provenance.stale(record, table2) == ["the weights flow-transformer-64 have changed"]
 
 
-def test_the_digest_sees_code_and_not_layout(tmp_path, monkeypatch):
-    files = [tmp_path / "measureflow" / "a.py"]
-    monkeypatch.setattr(provenance, "sources", lambda module: files)
-    monkeypatch.setitem(provenance.sys.modules, "measureflow", type("Home", (), {"__path__": [str(tmp_path)]}))
-    files[0].parent.mkdir()
+@pytest.fixture
+def written(tmp_path, monkeypatch):
+    """Writes files of a package by name, of which "a" is an artefact, and gives its digests of code and computing."""
+    home, artefact = tmp_path / "measureflow", ModuleType("measureflow.a")
+    home.mkdir()
+    monkeypatch.setitem(provenance.sys.modules, "measureflow", type("Home", (), {"__path__": [str(home)]}))
+    monkeypatch.setattr(provenance, "sources", lambda module: sorted(home.glob("*.py")))
 
-    def digest(text):
-        files[0].write_text(text, encoding="utf-8")
-        return provenance.code_digest(None)
+    def write(**texts):
+        for name, text in texts.items():
+            (home / f"{name}.py").write_text(text, encoding="utf-8")
+        return provenance.code_digest(artefact), provenance.computing_digest(artefact)
 
-    first = digest("def f(x):\n    return x + 1\n")
-    assert first == digest('"""Words."""\n\ndef f(x):\n    """More."""\n    return (x + 1)  # why\n')
-    assert first != digest("def f(x):\n    return x + 2\n")
+    return write
 
 
-def test_what_only_shows_does_not_enter_the_digest_of_what_computes(tmp_path, monkeypatch):
-    file = tmp_path / "measureflow" / "a.py"
-    monkeypatch.setattr(provenance, "sources", lambda module: [file])
-    monkeypatch.setitem(provenance.sys.modules, "measureflow", type("Home", (), {"__path__": [str(tmp_path)]}))
-    file.parent.mkdir()
+def test_the_digest_sees_code_and_not_layout(written):
+    first = written(a="def compute(x):\n    return x + 1\n")
+    assert first == written(a='"""Words."""\n\ndef compute(x):\n    """More."""\n    return (x + 1)  # why\n')
+    assert first != written(a="def compute(x):\n    return x + 2\n")
+
+
+ARTEFACT = """
+import json
+from b import draw, flow
+TITLE = {TITLE}
+SIZES, STEPS = {SIZES}, 3
+def compute():
+    return {compute}, follow(json.loads(SIZES))
+def follow(n):
+    return flow(n, {follow})
+def render():
+    return draw({render})
+def told():
+    return {told}
+class A:
+    def verdicts(self):
+        return {method}
+"""
+LIBRARY = """
+import {unused}
+def flow(n, m):
+    return {flow}
+def draw(n):
+    return {draw}
+def unused():
+    return {unused}.loads
+"""
+
+
+def test_what_only_shows_does_not_enter_the_digest_of_what_computes(written):
+    names = ("TITLE", "SIZES", "compute", "follow", "render", "told", "method", "flow", "draw", "unused")
 
     def digests(**parts):
-        parts = {"TITLE": "'t'", "compute": 1, "render": 1, "method": 1, "help": 1} | parts
-        file.write_text(
-            "TITLE = {TITLE}\ndef compute():\n    return {compute}\ndef render():\n    return {render}\n"
-            "def help():\n    return {help}\nclass A:\n    def verdicts(self):\n        return {method}\n".format(
-                **parts
-            ),
-            encoding="utf-8",
-        )
-        return provenance.code_digest(None), provenance.computing_digest(None)
+        parts = dict.fromkeys(names, 1) | {"unused": "json"} | parts
+        return written(a=ARTEFACT.format(**parts), b=LIBRARY.format(**parts))
 
     code, computing = digests()
-    for shows in ({"TITLE": "'u'"}, {"render": 2}, {"method": 2}):
-        assert digests(**shows)[0] != code
-        assert digests(**shows)[1] == computing
-    for computes in ({"compute": 2}, {"help": 2}):
-        assert digests(**computes)[1] != computing
+    for shows in ("TITLE", "render", "draw"):
+        assert digests(**{shows: 2})[0] != code, shows
+        assert digests(**{shows: 2})[1] == computing, shows
+    for computes in ("SIZES", "compute", "follow", "flow"):
+        assert digests(**{computes: 2})[1] != computing, computes
+    for neither in ("told", "method", "unused"):  # nothing that the artefact calls
+        assert digests(**{neither: "os"}) == (code, computing), neither
+
+
+def test_an_artefact_that_is_an_object_is_made_by_its_class_and_the_table_it_stands_in():
+    table2, fig4 = run.module_of("zimin2025", "table2"), run.module_of("zimin2025", "fig4")
+    assert provenance._roots(table2) == {"Table", "BY_NAME"}
+    assert provenance.code_digest(table2) == provenance.code_digest(run.module_of("zimin2025", "table3"))
+    assert provenance.code_digest(table2) != provenance.code_digest(fig4)
 
 
 def test_an_artefact_reaches_what_it_imports():

@@ -30,6 +30,7 @@ SHOWING = {
     "tabulate",
     "verdicts",
 }  # of an artefact: made from its tables alone
+COMPUTING = {"compute", "WEIGHTS"}
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
@@ -69,30 +70,91 @@ def _is_module(name: str) -> bool:
 
 
 def code_digest(module: ModuleType | object) -> str:
-    """A digest of the syntax trees an artefact is made by: comments, docstrings and layout do not enter."""
-    return _digest(sources(module), set())
+    """A digest of the syntax trees an artefact is made by: comments, docstrings and layout do not enter.
+
+    Of the files it reaches, only the definitions enter that it reaches by name, and what binds no name.
+    """
+    return _digest(module, set())
 
 
 def computing_digest(module: ModuleType | object) -> str:
     """The same without the functions that only show: where it is unchanged, the tables of a run still hold."""
-    return _digest(sources(module), SHOWING)
+    return _digest(module, SHOWING)
 
 
-def _digest(paths: list[Path], left_out: set[str]) -> str:
+def _digest(module: ModuleType | object, left_out: set[str]) -> str:
     home, total = Path(sys.modules["measureflow"].__path__[0]), hashlib.sha256()
-    for path in paths:
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        for node in [tree, *(part for part in tree.body if isinstance(part, ast.ClassDef))]:
-            node.body = [part for part in node.body if not _names(part) & left_out]
-        total.update(json.dumps([path.relative_to(home).as_posix(), _plain(tree)]).encode())
+    parts = []
+    for path in sources(module):
+        name = path.relative_to(home).as_posix()
+        parts += [(name, part) for part in _parts(ast.parse(path.read_text(encoding="utf-8")), left_out)]
+    for name, part in _reached(parts, _file(module), _roots(module)):
+        total.update(json.dumps([name, _plain(part)]).encode())
     return total.hexdigest()[:16]
 
 
+def _file(module: ModuleType | object) -> str:
+    name = module.__name__ if isinstance(module, ModuleType) else type(module).__module__
+    return "/".join(name.split(".")[1:]) + ".py"
+
+
+def _roots(module: ModuleType | object) -> set[str]:
+    """The names in its own file that an artefact begins from."""
+    return COMPUTING | SHOWING if isinstance(module, ModuleType) else {type(module).__name__, "BY_NAME"}
+
+
+def _parts(tree: ast.Module, left_out: set[str]) -> list[ast.stmt]:
+    """The statements of a file, an import for each name; definitions left out are gone, from classes too."""
+    body = tree.body[1:] if ast.get_docstring(tree) is not None else tree.body
+    parts = []
+    for part in body:
+        if isinstance(part, ast.ImportFrom):
+            parts += [ast.ImportFrom(part.module, [alias], part.level) for alias in part.names]
+        else:
+            parts.append(part)
+        if isinstance(part, ast.ClassDef):
+            part.body = [inner for inner in part.body if not _names(inner) & left_out]
+    return [part for part in parts if not _names(part) & left_out]
+
+
+def _reached(parts: list[tuple[str, ast.stmt]], file: str, roots: set[str]) -> list[tuple[str, ast.stmt]]:
+    """The parts by these names in a file, those whose names they use, wherever these are, and so on.
+
+    An import is reached by what uses its name in the same file alone.
+    """
+    inside = [not _names(part) or (name == file and bool(_names(part) & roots)) for name, part in parts]
+    while True:
+        used = {(name, word) for (name, part), now in zip(parts, inside, strict=True) if now for word in _used(part)}
+        words = {word for _, word in used}
+        grown = [
+            now or any((name, word) in used if _imports(part) else word in words for word in _names(part))
+            for (name, part), now in zip(parts, inside, strict=True)
+        ]
+        if grown == inside:
+            return [each for each, now in zip(parts, inside, strict=True) if now]
+        inside = grown
+
+
+def _imports(part: ast.stmt) -> bool:
+    return isinstance(part, ast.Import | ast.ImportFrom)
+
+
 def _names(part: ast.stmt) -> set[str]:
-    """The name that a function or an assignment binds."""
-    if isinstance(part, ast.FunctionDef):
+    """The names that a definition, an assignment or an import binds."""
+    if isinstance(part, ast.FunctionDef | ast.ClassDef):
         return {part.name}
-    return {name.id for name in part.targets if isinstance(name, ast.Name)} if isinstance(part, ast.Assign) else set()
+    if isinstance(part, ast.Import | ast.ImportFrom):
+        return {alias.asname or alias.name.partition(".")[0] for alias in part.names}
+    targets = part.targets if isinstance(part, ast.Assign) else [part.target] if isinstance(part, ast.AnnAssign) else []
+    return {name.id for target in targets for name in ast.walk(target) if isinstance(name, ast.Name)}
+
+
+def _used(part: ast.stmt) -> set[str]:
+    """The names that a statement mentions, attributes among them, and what an import takes from another file."""
+    if isinstance(part, ast.ImportFrom):
+        return {alias.name for alias in part.names}
+    nodes = list(ast.walk(part))
+    return {n.id for n in nodes if isinstance(n, ast.Name)} | {n.attr for n in nodes if isinstance(n, ast.Attribute)}
 
 
 def _plain(node) -> list | str:

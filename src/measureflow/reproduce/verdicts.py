@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import pandas as pd
-
 WORDS = ("holds", "fails", "corrected", "open")
 
 
@@ -41,8 +39,3 @@ def corrected(claim: str, printed: str, ours: str, print_holds: bool, correction
 def unsettled(claim: str, printed: str, ours: str) -> Verdict:
     """A claim that this run cannot judge, with the reason in ``ours``."""
     return Verdict(claim, printed, ours, "open")
-
-
-def as_table(verdicts: list[Verdict]) -> pd.DataFrame:
-    """One row for each verdict."""
-    return pd.DataFrame([vars(v) for v in verdicts], columns=["claim", "printed", "ours", "verdict"])

@@ -11,6 +11,7 @@ import pandas as pd
 import torch
 
 from measureflow.measures.he_mixtures import HeMixtures, LabelledSets
+from measureflow.models.checkpoints import write_atomically
 from measureflow.models.in_context import InContextClusterer
 from measureflow.reproduce.axes import ticks_at
 from measureflow.reproduce.he2025.learned import sizes
@@ -69,8 +70,7 @@ def compute(size, cache):
         for seed in range(SEEDS[size]):
             kept = cache / f"n{n_sets}-seed{seed}.csv"
             if not kept.exists():
-                pd.DataFrame([_row(n_sets, seed, size)]).to_csv(kept.with_suffix(".part"), index=False)
-                kept.with_suffix(".part").rename(kept)
+                write_atomically(kept, pd.DataFrame([_row(n_sets, seed, size)]).to_csv(index=False).encode())
             rows.append(pd.read_csv(kept))
     return {"sets": pd.concat(rows, ignore_index=True)}
 
