@@ -153,7 +153,7 @@ def main() -> None:
     parser.add_argument("model", type=Path, help="folder of an any-shape model; average.json is written into it")
     parser.add_argument("--sets", type=int, default=600)
     parser.add_argument("--folder", type=Path, default=Path("out/average"), help="keeps what the Gaussians say")
-    parser.add_argument("--validate", action="store_true", help="cross-validate the answer, and write nothing")
+    parser.add_argument("--validate", action="store_true", help="cross-validate the answer before")
     arguments = parser.parse_args()
     flow = cast(AnyShapeFlow, load_model(arguments.model))
     torch.set_num_threads(1)
@@ -161,8 +161,7 @@ def main() -> None:
     opinions = [of_shapes(flow, judged.points) for judged in sets]
     asked = Asked.of([judged.asked(opinions[number], number) for number, judged in enumerate(sets)])
     if arguments.validate:
-        print(validation_table(sets, cross_validate(sets, opinions, asked)))
-        return
+        print(validation_table(sets, cross_validate(sets, opinions, asked)), flush=True)
     table = fit(asked) | {"sets": arguments.sets, "seed": SEED}
     write_atomically(arguments.model / "average.json", (json.dumps(table, indent=2) + "\n").encode())
     print(json.dumps(table, indent=2))
