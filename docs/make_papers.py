@@ -17,6 +17,7 @@ from pathlib import Path
 import pandas as pd
 from PIL import Image
 
+from measureflow.explorer.papers import TITLES
 from measureflow.reproduce import PAPERS, SIZES, artefacts, reproduce, shown
 from measureflow.reproduce.provenance import stale
 from measureflow.reproduce.run import as_markdown, module_of, read_record
@@ -31,12 +32,6 @@ AGAIN = "`make papers` makes it again."
 KEPT = ("title", "size", "budget", "seconds", "commit", "code", "computing", "weights", "verdicts")
 TABLES = HERE / "tables"
 HEAVY = 300_000  # bytes of the tables of one artefact, beyond which they are not kept
-TITLES = {
-    "zimin2025": "Zimin 2025: a learned flow onto the mixing measure",
-    "clarkson2025": "Clarkson 2025: transformers that are k-means",
-    "he2025": "He 2025: transformers that are EM",
-    "castin2025": "Castin 2025: the Transformer PDE",
-}
 INTRO = """Each claim of the paper, what is printed of it, and what the run found. *Corrected* means that the print does
 not hold and the statement in [Corrections](../corrections.md) does; *open* that this run cannot tell. A click on the
 head of a column sorts a table, and its button copies it. `make papers` makes the pages anew."""
@@ -146,6 +141,27 @@ def verdict_table(paper: str, record: dict[str, dict]) -> str:
     return as_markdown(pd.DataFrame(rows, columns=["claim", "printed", "ours", "verdict", "command"]))
 
 
+def gallery() -> str:
+    """Every picture of the pages as a thumbnail that leads to its section."""
+    parts = []
+    for paper in PAPERS:
+        parts += [f"### {TITLES[paper]}", ":::{container} thumbnails"]
+        for text in old_sections(HERE / f"{paper}.md").values():
+            heading = text.partition("\n")[0].removeprefix("## ")
+            anchor = re.sub(r"[^\w\- ]", "", heading.lower().replace(" ", "-"))
+            pictures = re.findall(r"\]\((images/[^)]+)\)", text)
+            parts += [f"[![]({picture}) {heading}]({paper}.md#{anchor})" for picture in pictures]
+        parts.append(":::")
+    return "\n\n".join(parts)
+
+
+def with_gallery(text: str) -> str:
+    """The page of all papers with the pictures as they are now."""
+    return re.sub(
+        r"(?<=<!-- begin pictures -->\n).*(?=\n<!-- end pictures -->)", lambda _: gallery(), text, flags=re.DOTALL
+    )
+
+
 def keep_tables(run: Path, kept: Path) -> None:
     """Copy the tables of a run to where they are kept, in place of older ones; heavy ones are left out."""
     shutil.rmtree(kept, ignore_errors=True)
@@ -194,6 +210,8 @@ def main() -> None:
         text, record[paper] = page(results, paper, record.get(paper, {}))
         (HERE / f"{paper}.md").write_text(text, encoding="utf-8")
         print(f"written: docs/papers/{paper}.md")
+    index = HERE / "index.md"
+    index.write_text(with_gallery(index.read_text(encoding="utf-8")), encoding="utf-8")
     SHOWN.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     if DEMO.is_file():
         print(f"written: {shrunk(DEMO, HERE.parent / 'images' / 'demo').relative_to(HERE.parent.parent)}")

@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import re
 from pathlib import Path
 from types import ModuleType
 
@@ -39,6 +40,14 @@ def test_no_section_is_shown_without_a_record(make_papers):
         assert sections.keys() == shown()[paper].keys() <= set(artefacts(paper))
         table = (ROOT / "docs" / "papers" / f"{paper}.md").read_text(encoding="utf-8").split("\n## ")[0]
         assert make_papers.verdict_table(paper, shown()[paper]).strip() in table
+
+
+def test_the_page_of_all_papers_shows_every_picture(make_papers):
+    index = (ROOT / "docs" / "papers" / "index.md").read_text(encoding="utf-8")
+    assert index == make_papers.with_gallery(index), "run `make papers` and commit what it writes"
+    sections = [make_papers.old_sections(ROOT / "docs" / "papers" / f"{paper}.md") for paper in PAPERS]
+    pictures = {name for page in sections for text in page.values() for name in re.findall(r"images/\S+png", text)}
+    assert set(re.findall(r"images/\S+png", index)) == pictures
 
 
 def test_no_run_shown_is_tiny():

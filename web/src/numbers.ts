@@ -18,15 +18,15 @@ export function normal(random: () => number): () => number {
 
 /** `count` of the numbers 0..n-1 in ascending order, without repetition. */
 export function sample(n: number, count: number, seed: number): Uint32Array {
-  const all = new Uint32Array(n);
-  for (let i = 0; i < n; i++) all[i] = i;
-  if (count >= n) return all;
+  const out = new Uint32Array(Math.min(n, count));
   const random = uniform(seed);
-  for (let i = 0; i < count; i++) {
-    const j = i + Math.floor(random() * (n - i));
-    [all[i], all[j]] = [all[j], all[i]];
+  const moved = new Map<number, number>(); // a shuffle of all n, of which only what changes places is held
+  for (let i = 0; i < out.length; i++) {
+    const j = count < n ? i + Math.floor(random() * (n - i)) : i;
+    out[i] = moved.get(j) ?? j;
+    moved.set(j, moved.get(i) ?? i);
   }
-  return all.slice(0, count).sort();
+  return out.sort();
 }
 
 /** Points (n, d), row after row. */
