@@ -39,6 +39,14 @@ def test_attributes_agree_with_one_another(fitted):
     assert np.isfinite(mixture.score(X))
 
 
+@pytest.mark.parametrize("apart", [1.5, 3.0, 9.0])
+def test_two_stripes_are_two_however_far_apart(apart):
+    rng = np.random.default_rng(0)
+    labels = rng.integers(2, size=300)
+    X = np.stack([rng.uniform(0, 10, 300), apart * labels + rng.uniform(-0.2, 0.2, 300)], 1)
+    assert adjusted_rand_score(labels, FlowMixture().fit(X).labels_) == 1
+
+
 def test_pairs_are_probabilities_and_symmetric(fitted):
     X, mixture = fitted
     P = mixture.co_clustering_

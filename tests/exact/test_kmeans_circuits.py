@@ -23,13 +23,9 @@ def trace(case: Case, X, C, layers: int, w=None, **options):
 
 
 def decided(X, C, spherical: bool) -> bool:
-    """Whether every nearest centre is nearest by more than rounding, or tied with a copy of itself."""
+    """Whether every nearest centre is nearest by more than rounding: even copies of one may not round alike."""
     S = textbook.similarities(X, C, spherical)
-    for row in S:
-        close = np.flatnonzero(row >= row.max() - 1e-9)
-        if not all(np.array_equal(C[j], C[close[0]]) for j in close):
-            return False
-    return True
+    return bool(((S.max(1, keepdims=True) - 1e-9 <= S).sum(1) == 1).all())
 
 
 def assert_same(case: Case, X, C, layers: int, w=None, **options) -> int:
@@ -50,7 +46,8 @@ def assert_same(case: Case, X, C, layers: int, w=None, **options) -> int:
 @pytest.mark.parametrize(("n", "d", "k"), [(60, 3, 4), (12, 3, 12), (20, 4, 1)])
 def test_layers_are_iterations(case, n, d, k):
     X, C = generic(case.geometry, n, d, k, seed=n + d + k)
-    assert assert_same(case, X, C, layers=6) == 6
+    drawn_twice = case.name == "medoids"  # two clusters may draw one medoid, and copies tie from then on
+    assert assert_same(case, X, C, layers=6) >= (1 if drawn_twice else 6)
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)

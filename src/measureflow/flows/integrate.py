@@ -27,7 +27,8 @@ def integrate(
     ``mu`` is an `Empirical`, a `Gaussian`, a plain tensor of tokens, or `Tokens` that carry features, batched or not;
     a step is a number, or one number for each batch element. Euler's method makes each step one residual layer,
     :math:`x + h\,\Gamma_\mu(x)`. ``callback(time, state)`` is called at the start and after every step that the method
-    takes; an exception raised in it ends the flow.
+    takes; an exception raised in it ends the flow. On some processors the last digits depend on the number of threads;
+    inside `attention.threads.one_thread` they do not.
 
     >>> from measureflow.attention import Attention, Relative, Softmax, NegativeSquaredDistance
     >>> import torch
