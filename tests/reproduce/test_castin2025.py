@@ -11,7 +11,8 @@ from measureflow.flows import Uniform, integrate
 from measureflow.measures import Gaussian
 from measureflow.reproduce import artefacts, reproduce
 from measureflow.reproduce.castin2025 import ranks, section5
-from measureflow.reproduce.castin2025.covariances import panels, values
+from measureflow.reproduce.castin2025.covariances import curves, panels, values
+from measureflow.reproduce.castin2025.covariances.parameters import DIVIDED, softmax
 from measureflow.reproduce.castin2025.fates import NOT_FOLLOWED, follow
 from measureflow.reproduce.run import module_of
 from reproduce.tables import read, the, words
@@ -180,14 +181,38 @@ def test_a_run_on_the_way_is_told_from_one_that_settled_elsewhere():
 
 def test_a_batch_ends_as_its_members_do_alone():
     Q, V, S0 = values.draw("Gaussian", 6)
-    together = follow(values.softmax(Q, V), S0, 6, drawn=False, time=10.0, method=values.METHOD_OF_MANY)
+    together = follow(values.softmax(Q, V), S0, 6, time=10.0, method=values.METHOD_OF_MANY)
     for i in range(6):
         mine = slice(i, i + 1)
-        alone = follow(
-            values.softmax(Q[mine], V[mine]), S0[mine], 6, drawn=False, time=10.0, method=values.METHOD_OF_MANY
-        )
+        alone = follow(values.softmax(Q[mine], V[mine]), S0[mine], 6, time=10.0, method=values.METHOD_OF_MANY)
         assert alone.ending == together.ending[mine]
         torch.testing.assert_close(alone.limits, together.limits[mine], rtol=1e-6, atol=1e-9)
+
+
+def test_of_many_steps_those_at_equal_parts_of_the_way_are_kept():
+    angle = torch.cat([torch.zeros(50), torch.linspace(0, 1.5, 33), torch.full((40,), 1.5)]).double()  # it rests twice
+    direction = torch.stack([angle.cos(), angle.sin()], -1)
+    S = (direction[:, :, None] * direction[:, None, :])[:, None]
+    times, kept = curves.evenly(torch.arange(len(S)).double()[:, None], S, 4)
+    assert times[:, 0].tolist() == [0, 61, 72, 82]  # its way is the 32 steps between
+    torch.testing.assert_close(kept[:, 0], S[[0, 61, 72, 82], 0])
+
+
+def test_a_run_that_rests_at_a_saddle_is_drawn_evenly_and_where_it_was(monkeypatch):
+    """Figure 6 (a): between two of the kept times, evenly spaced in their logarithm, such a run crosses the disc."""
+    monkeypatch.setattr(curves, "ROLL", 100)  # thinned more than once
+    S0 = panels.initial_covariances(5, 1.0)
+    field = softmax(DIVIDED)
+    drawn, kept = curves.follow_curves(field, S0, 40), follow(field, S0, 40)
+    longest = [curves.way_along(found.covariances).diff(dim=0).amax() for found in (drawn, kept)]
+    assert longest[0] < 0.25 * longest[1]
+    torch.testing.assert_close(drawn.limits, kept.limits, rtol=1e-5, atol=1e-9)  # other kept times, other steps
+    assert drawn.ending == kept.ending
+    assert (drawn.times.diff(dim=0) >= 0).all()
+    assert (drawn.times[-1] <= drawn.blow_up_time).all()
+    start = Gaussian(torch.zeros_like(S0[..., 0]), S0)
+    half = integrate(field, start, [drawn.times[20]], replace(ranks.METHOD, limit=1e6))[-1]
+    torch.testing.assert_close(half.covariance, drawn.covariances[20], rtol=1e-4, atol=1e-6)
 
 
 @pytest.mark.parametrize("figure", ranks.BY_NAME.values())

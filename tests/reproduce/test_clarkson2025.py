@@ -179,6 +179,16 @@ def test_learnability_is_judged_on_every_seed():
     assert the(words(learnability, {"runs": worse}), "random weights") == "open"
 
 
+def test_labels_are_compared_whatever_the_clusters_are_called():
+    labels = torch.randint(3, (5, 40), generator=torch.Generator().manual_seed(0))
+    renamed = torch.stack(
+        [torch.tensor(names)[row] for names, row in zip(itertools.permutations(range(3)), labels, strict=False)]
+    )
+    assert learnability.agreement(renamed, labels, 3).tolist() == [1.0] * 5
+    renamed[:, :4] = (renamed[:, :4] + 1) % 3  # another name for 4 points of 40
+    assert learnability.agreement(renamed, labels, 3).tolist() == pytest.approx([0.9] * 5)
+
+
 def test_lloyds_weights_are_near_lloyd_before_training():
     points, first = learnability.draw(50, torch.Generator().manual_seed(0))
     near = learnability.log_objective(points, learnability.lloyd(points, first, learnability.LAYERS))

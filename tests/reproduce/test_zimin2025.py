@@ -1,7 +1,9 @@
 """Every table and figure of Zimin 2025 runs at its tiny size and says something."""
 
+from itertools import pairwise
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,11 +14,11 @@ from measureflow.models import load_pretrained
 from measureflow.reproduce import artefacts, opponents, reproduce
 from measureflow.reproduce.opponents import em_with_bic, kmeans, shared_variance_em
 from measureflow.reproduce.run import module_of
-from measureflow.reproduce.zimin2025 import easy_to_hard, fig8, orderings, rescale
+from measureflow.reproduce.zimin2025 import contestants, drawing, easy_to_hard, fig8, orderings, rescale
 from measureflow.reproduce.zimin2025.contestants import BASE, BUDGETS, Classical
-from measureflow.reproduce.zimin2025.measurements import measure
-from measureflow.reproduce.zimin2025.tables import BY_NAME, DEPTHS, printed
-from measureflow.training.config import read_config
+from measureflow.reproduce.zimin2025.measurements import LEVELS, SEED, measure
+from measureflow.reproduce.zimin2025.tables import BY_NAME, DEPTHS, ROUNDED, printed
+from measureflow.training.config import read_config, seeded
 from reproduce.tables import read, the, words
 
 MADE = [name for name in artefacts("zimin2025") if name != "theorem2.1"]
@@ -177,6 +179,68 @@ def test_scores_of_other_weights_are_not_taken_for_these(monkeypatch):
     before = model.key
     monkeypatch.setattr("measureflow.reproduce.zimin2025.contestants.digest", lambda _: "others")
     assert model.key != before
+
+
+def test_tokens_and_what_k_means_makes_of_them_are_scored_in_one_pass(tmp_path, monkeypatch):
+    flows, model = [], contestants._model
+    monkeypatch.setattr(contestants, "_model", lambda name: flows.append(name) or model(name))
+    tokens, rounded = DEPTHS[1], ROUNDED[1]
+    both = [measure((column,), {"High SNR": 15.0}, (30,), 12, tmp_path)["w2"] for column in (tokens, rounded)]
+    assert len(flows) == 2  # chunks of ten and of two sets, not four
+    mixtures = paper_test_prior(15.0).sample(10, 30, seeded(SEED, "tables", 15.0, 30, 0))
+    apart = contestants.score_all(rounded, mixtures, seed=0)
+    assert both[0][:10].tolist() == apart[tokens.key]
+    assert both[1][:10].tolist() == apart[rounded.key]
+    assert set(apart) == {tokens.key, rounded.key}
+    more = measure((rounded,), {"High SNR": 15.0}, (30,), 14, tmp_path)["w2"]  # the tokens' scores go on with them
+    assert more[:12].tolist() == both[1].tolist()
+    measure((tokens,), {"High SNR": 15.0}, (30,), 14, tmp_path)
+    assert len(flows) == 2 + 1 + 1  # and the one above
+
+
+def sizes_table(kmeans: float = 1.0, model: float = 1.0):
+    """Cells and scores of Table 10 as printed, but for a factor on each row."""
+    table = BY_NAME["table10"]
+    numbers = printed("table10")
+    parts = numbers["column"].str.split(", n=", expand=True)
+    cells = numbers.assign(column=parts[0], n=parts[1].astype(int), sets=len(NOISE))
+    cells["ours"] = cells["printed"] * np.where(cells["column"] == "K-means", kmeans, model)
+    cells["error"] = 0.02 * cells["ours"]
+    rows = [
+        (row.data, row.n, row.column, i, row.ours * (1 + 0.1 * noise))
+        for row in cells.itertuples() for i, noise in enumerate(NOISE - NOISE.mean())
+    ]  # fmt: skip
+    scores = pd.DataFrame(rows, columns=["data", "n", "column", "set", "w2"])
+    return table, {"cells": cells, "scores": scores}
+
+
+def test_numbers_of_points_are_judged_by_the_printed_cells_and_their_fall():
+    claims = words(*sizes_table())
+    assert the(claims, "K-means, the paper's opponent") == "holds"
+    assert the(claims, "16-layer model has") == "holds"
+    assert the(claims, "falls with the number of points") == "holds"
+    assert the(words(*sizes_table(kmeans=1.2)), "K-means, the paper's opponent") == "fails"
+    worse = words(*sizes_table(model=1.2))
+    assert (the(worse, "16-layer model has"), the(worse, "K-means, the paper's")) == ("fails", "holds")
+    table, tables = sizes_table()
+    tables["cells"].loc[tables["cells"]["n"] == 2000, "ours"] *= 9
+    assert the(words(table, tables), "falls with the number of points") == "fails"
+    assert the(words(*sizes_table(kmeans=0.01)), "order of the columns") == "fails"
+
+
+@pytest.mark.parametrize("ends", [(0.03, 0.2), (0.04, 0.07), (0.001, 0.06), (0.0008, 1.5)])
+def test_labels_of_a_logarithmic_axis_do_not_meet(ends):
+    names = ["16 layers", "K-means"]
+    cells = pd.DataFrame({"data": "High SNR", "column": names, "ours": ends, "error": 0.0, "printed": ends})
+    every = pd.concat([cells.assign(data=level) for level in LEVELS])
+    figure = drawing.draw_columns(every, names, 2, list(LEVELS), "W2 squared")
+    figure.canvas.draw()
+    for axes in figure.axes:
+        labels = [t for t in axes.get_xticklabels() if ends[0] <= float(t.get_text() or 0) <= ends[1]]
+        boxes = sorted((t.get_window_extent() for t in labels), key=lambda box: box.x0)
+        assert len(boxes) >= 2
+        assert all(a.x1 < b.x0 for a, b in pairwise(boxes))
+    plt.close(figure)
 
 
 def test_scores_of_one_model_under_two_names_are_computed_once():

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 
@@ -20,3 +22,13 @@ def plain_decades(axes: Axes) -> None:
     axes.yaxis.set_major_locator(LogLocator(10, (1.0, 2.0, 5.0)))
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axes.yaxis.set_minor_formatter(NullFormatter())
+
+
+def few_decades(axis: Axis) -> None:
+    """Ticks of a logarithmic axis in plain numbers, the fewer in each decade the more decades it shows."""
+    low, high = sorted(axis.get_view_interval())
+    shown = math.log10(high / low)
+    marks = (1, 1.5, 2, 3, 5, 7) if shown < 0.5 else (1, 2, 5) if shown < 1.3 else (1, 3) if shown < 2.2 else (1,)
+    axis.set_major_locator(LogLocator(10, marks))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_formatter(NullFormatter())

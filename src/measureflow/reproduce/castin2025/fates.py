@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from measureflow.attention import Field
 from measureflow.flows import Dopri5, Outcome, integrate
+from measureflow.flows.state import State
 from measureflow.measures import Gaussian
 
 TIME = 1e6  # limits approached like 1/t are then within 1e-6
 NOT_FOLLOWED = Outcome.OUT_OF_STEPS.value
 STILL = 1e-6  # a run has settled when it moves by less than this share of itself from one kept time to the next
+Watch = Callable[[Tensor, Tensor], object]
 METHOD = Dopri5(rtol=1e-7, atol=1e-12, limit=1e6, max_steps=20_000)
 
 
@@ -40,14 +42,14 @@ def follow(
     S0: Tensor,
     states: int = 48,
     *,
-    drawn: bool = True,
     time: float = TIME,
     still: float = STILL,
     method: Dopri5 = METHOD,
+    watch: Watch | None = None,
 ) -> Fates:
     """Flow covariances S0 (B, d, d) with zero mean; ``states`` of them are kept, evenly in the logarithm of time.
 
-    ``drawn`` asks for curves seen at times that suit them, which costs a second flow. A settled run is left where it
+    ``watch`` is called with the times (B,) and covariances at every step of the method. A settled run is left where it
     is: an explicit method would otherwise creep along a limit it reached long ago. A stiff run that takes all the steps
     of the method between two kept times is left there, as not followed.
     """
@@ -58,7 +60,8 @@ def follow(
     for now, later in pairwise(clock):
         moving = torch.tensor([word == "still moving" for word in words])
         if moving.any():
-            path = integrate(field, mu, [torch.where(moving, later - now, 0.0)], method=method)
+            step = torch.where(moving, later - now, 0.0)
+            path = integrate(field, mu, [step], method, callback=_since(now, watch) if watch else None)
             gone = torch.where(moving, now + path.blow_up_time, gone)
             settled = _still(mu.covariance, path[-1].covariance, still)
             mu = path[-1]
@@ -67,8 +70,12 @@ def follow(
             news = zip(moving, outcomes, grown.tolist(), settled.tolist(), words, strict=True)
             words = [_word(how, far, near) if moves else old for moves, how, far, near, old in news]
         kept.append(mu.covariance)
-    fates = Fates(clock[:, None].expand(-1, len(S0)), torch.stack(kept), gone, words)
-    return _well_drawn(field, fates, method) if drawn else fates
+    return Fates(clock[:, None].expand(-1, len(S0)), torch.stack(kept), gone, words)
+
+
+def _since(now: Tensor, watch: Watch) -> Callable[[float | Tensor, State], object]:
+    """A callback of `integrate`, which counts time from zero."""
+    return lambda elapsed, mu: watch(now + elapsed, mu.covariance)  # pyright: ignore
 
 
 def _word(outcome: Outcome, grown: bool, settled: bool) -> str:
@@ -80,26 +87,3 @@ def _word(outcome: Outcome, grown: bool, settled: bool) -> str:
 
 def _still(before: Tensor, after: Tensor, share: float) -> Tensor:
     return torch.linalg.matrix_norm(after - before) <= share * torch.linalg.matrix_norm(after)
-
-
-def _well_drawn(field: Field, fates: Fates, method: Dopri5) -> Fates:
-    """The same runs seen at times of their own: evenly along the curve, or crowding towards the blow-up."""
-    gone = torch.isfinite(fates.blow_up_time)
-    left = torch.logspace(0, -6, len(fates.times)).to(fates.times)
-    to_blow_up = torch.where(gone, fates.blow_up_time, 0.0) * (1 - left[:, None])
-    times = torch.where(gone, to_blow_up, _even_times(fates))
-    S0 = fates.covariances[0]
-    start = Gaussian.trusted(torch.zeros_like(S0[..., 0]), S0)
-    covariances = integrate(field, start, list(times.diff(dim=0)), method=method).covariances
-    covariances[-1] = torch.where(gone[:, None, None], covariances[-1], fates.limits)
-    return Fates(times, covariances, fates.blow_up_time, fates.ending)
-
-
-def _even_times(fates: Fates) -> Tensor:
-    """Times (states, B) at which each run has done equal parts of its way, in direction and in size."""
-    size = torch.linalg.matrix_norm(fates.covariances)[..., None]
-    place = torch.cat([(fates.covariances.flatten(-2) / size), (size / (1 + size))], -1)
-    way = torch.cat([place[:1, :, 0] * 0, (place[1:] - place[:-1]).norm(dim=-1).cumsum(0)])
-    asked = torch.linspace(0, 0.999, len(way)).to(way)
-    columns = [np.interp(asked * way[-1, i], way[:, i], fates.times[:, i]) for i in range(way.shape[1])]
-    return torch.from_numpy(np.stack(columns, -1)).to(way)

@@ -102,7 +102,7 @@ class Ranks:
             for d in DIMENSIONS:
                 Q, V, S0 = draw_matrices(d, RUNS[size], value, generator)
                 time = LONG if value == "identity" else TIME[size]
-                fates = follow(self.attention(Q, V), S0, 14, drawn=False, time=time, still=0.0, method=METHOD)
+                fates = follow(self.attention(Q, V), S0, 14, time=time, still=0.0, method=METHOD)
                 before, values = torch.linalg.eigvalsh(fates.covariances[-2:])
                 rank = ((values > LASTS * before) & (values > 1e-6 * values[:, -1:])).sum(-1)
                 gap = torch.full_like(values[:, 0], torch.nan)

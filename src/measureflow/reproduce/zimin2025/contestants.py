@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
@@ -34,6 +34,10 @@ class Classical:
         found = [self.fit(x, K, seed + i) for i, (x, K) in enumerate(zip(points, counts, strict=True))]
         return [Empirical(torch.as_tensor(f.atoms), torch.as_tensor(f.masses)) for f in found]
 
+    def all_answers(self, mixtures: Mixtures, seed: int) -> dict[str, list[Empirical]]:
+        """What one pass over the sets gives, by the key of whose answers they are."""
+        return {self.key: self.answers(mixtures, seed)}
+
     weights = None
 
     @property
@@ -55,7 +59,7 @@ class Learned:
     weights: str
     schedule: str | None = None  # the one of its training
     snr_given: bool = True
-    then_kmeans: bool = False  # round the tokens to K atoms by one start of k-means [E.5]
+    then_kmeans: bool = False  # its answers are not the tokens but K atoms, by one start of k-means on them
 
     @property
     def available(self) -> bool:
@@ -74,13 +78,13 @@ class Learned:
         return not self.snr_given
 
     @torch.no_grad()
-    def answers(self, mixtures: Mixtures, seed: int) -> list[Empirical]:
-        """The output tokens of each set, 1/n each, or the atoms k-means makes of them."""
+    def all_answers(self, mixtures: Mixtures, seed: int) -> dict[str, list[Empirical]]:
+        """What one flow of the sets gives: its tokens, 1/n each, and the atoms that k-means makes of them [E.5]."""
         snr = mixtures.snr_db if self.snr_given else estimated_snr_db(mixtures.points, seed)
         tokens = _model(self.weights)(mixtures.points, snr, schedule=self.schedule)
-        if not self.then_kmeans:
-            return [Empirical(t) for t in tokens]
-        return PAPER_KMEANS.answers(_with_points(mixtures, tokens), seed)
+        rounded = PAPER_KMEANS.answers(_with_points(mixtures, tokens), seed)
+        both = {False: [Empirical(t) for t in tokens], True: rounded}
+        return {replace(self, then_kmeans=then).key: answers for then, answers in both.items()}
 
 
 @cache
@@ -102,14 +106,18 @@ def estimated_snr_db(points: Tensor, seed: int) -> Tensor:
     return torch.tensor(values, dtype=points.dtype)
 
 
-def score(contestant: Classical | Learned, mixtures: Mixtures, seed: int) -> np.ndarray:
-    """Exact W2 squared of each answer to the empirical mixing measure of its set."""
+def squared_errors(answers: Sequence[Empirical], mixtures: Mixtures) -> list[float]:
+    """Exact W2 squared of the answer to each set to the empirical mixing measure of it."""
     truth = mixtures.mixing
-    costs = []
-    for i, answer in enumerate(contestant.answers(mixtures, seed)):
-        atoms = truth.points[i].to(answer.points.dtype)
-        costs.append(float(wasserstein2(answer, atoms, atom_weights=truth.weights[i].to(answer.points.dtype)).cost))
-    return np.array(costs)
+    return [
+        float(wasserstein2(answer, atoms.to(answer.points), atom_weights=w.to(answer.points)).cost)
+        for answer, atoms, w in zip(answers, truth.points, truth.weights, strict=True)
+    ]
+
+
+def score_all(contestant: Classical | Learned, mixtures: Mixtures, seed: int) -> dict[str, list[float]]:
+    """W2 squared of each set, for all that one pass of a contestant over the sets gives, by key."""
+    return {key: squared_errors(answers, mixtures) for key, answers in contestant.all_answers(mixtures, seed).items()}
 
 
 PAPER_KMEANS = Classical("K-means", lambda x, K, seed: kmeans(x, K, seed))

@@ -10,7 +10,7 @@ import pandas as pd
 
 from measureflow.reproduce.verdicts import Verdict, judged, unsettled
 from measureflow.reproduce.zimin2025.contestants import ESTIMATED, STRONG, Classical, Learned, budget_of
-from measureflow.reproduce.zimin2025.measurements import POINTS, SETS, SLOW_SETS, measure, summary
+from measureflow.reproduce.zimin2025.measurements import POINTS, SETS, SLOW_SETS, measure, shared, summary
 from measureflow.reproduce.zimin2025.tables import DEPTHS, LAYERS, REGIMES, ROUNDED
 
 GRID = {"tiny": (5.0, 15.0), "small": (3.0, 5.0, 7.0, 9.0, 11.0, 13.0, 15.0), "paper": tuple(np.arange(3.0, 15.5, 1.0))}
@@ -48,10 +48,8 @@ class Curves:
     def compute(self, size: str, cache: Path) -> dict[str, pd.DataFrame]:
         """Mean W2 squared with its standard error at each SNR."""
         levels = {f"{snr:g} dB": float(snr) for snr in GRID[size]}
-        shared = cache.parents[2] / "scores" / size
-        shared.mkdir(parents=True, exist_ok=True)
         sets = max(2, SETS[size] // 4)  # many levels, so fewer sets at each
-        scores = measure(self.everyone, levels, (POINTS[size],), sets, shared, SLOW_SETS[size] // 2)
+        scores = measure(self.everyone, levels, (POINTS[size],), sets, shared(cache), SLOW_SETS[size] // 2)
         curves = summary(scores, ["column", "snr_db"])
         trained = {c.name: budget_of(c) for c in self.everyone}
         return {"curves": curves.assign(trained=curves["column"].map(trained))}

@@ -14,11 +14,11 @@ import torch
 
 from measureflow.measures import Empirical
 from measureflow.measures.priors import Mixtures, paper_test_prior
-from measureflow.measures.transport import wasserstein2
 from measureflow.models import load_pretrained
 from measureflow.reproduce.progress import counted
 from measureflow.reproduce.verdicts import Verdict, judged
-from measureflow.reproduce.zimin2025.contestants import BASE, PAPER_KMEANS, STRONG, score
+from measureflow.reproduce.zimin2025.contestants import BASE, PAPER_KMEANS, STRONG, squared_errors
+from measureflow.reproduce.zimin2025.measurements import CLEAR
 from measureflow.training.config import seeded
 
 TITLE = "Zimin 2025, the closing question: easy-to-hard generalisation below the trained SNRs"
@@ -32,7 +32,6 @@ RIVALS = (PAPER_KMEANS, EM)
 MEAN = "the mean alone"
 SETS = {"tiny": 2, "small": 40, "paper": 500}
 POINTS = {"tiny": 60, "small": 500, "paper": 1000}
-CLEAR = 2.0  # standard errors of a paired difference
 WEIGHTS = (BASE,)
 
 
@@ -50,26 +49,22 @@ def compute(size: str, cache: Path) -> dict[str, pd.DataFrame]:
     for level in counted(LEVELS, "levels"):
         sets = paper_test_prior(level).sample(SETS[size], POINTS[size], seeded("easy to hard", size, level))
         told = {name: level + shift for name, shift in TOLD.items()} | {AT_LEAST: max(level, LEAST)}
-        flows = {snr: _costs(model(sets.points, torch.full((SETS[size],), snr)), sets) for snr in set(told.values())}
+        flows = {snr: _errors(model(sets.points, torch.full((SETS[size],), snr)), sets) for snr in set(told.values())}
         for name, snr in told.items():
             rows += _rows(level, f"told {name}", flows[snr], float(model.speed(torch.tensor([snr]))))
         for rival in RIVALS:
-            rows += _rows(level, rival.name, list(score(rival, sets, seed=0)))
-        rows += _rows(level, MEAN, _costs(sets.points.mean(1, keepdim=True), sets))
+            rows += _rows(level, rival.name, squared_errors(rival.answers(sets, seed=0), sets))
+        rows += _rows(level, MEAN, _errors(sets.points.mean(1, keepdim=True), sets))
     return {"scores": pd.DataFrame(rows, columns=["snr_db", "contestant", "set", "w2", "flow"])}
 
 
-def _rows(level: float, name: str, costs: list[float], flow: float = float("nan")) -> list[tuple]:
-    return [(level, name, i, cost, flow) for i, cost in enumerate(costs)]
+def _errors(tokens: torch.Tensor, sets: Mixtures) -> list[float]:
+    """W2 squared of tokens (B, m, d), 1/m each."""
+    return squared_errors([Empirical(x) for x in tokens], sets)
 
 
-def _costs(tokens: torch.Tensor, sets: Mixtures) -> list[float]:
-    """Exact W2 squared of tokens (B, m, d) to the empirical mixing measure of each set."""
-    truth = sets.mixing
-    return [
-        float(wasserstein2(Empirical(x), atoms, atom_weights=w).cost)
-        for x, atoms, w in zip(tokens, truth.points, truth.weights, strict=True)
-    ]
+def _rows(level: float, name: str, w2: list[float], flow: float = float("nan")) -> list[tuple]:
+    return [(level, name, i, cost, flow) for i, cost in enumerate(w2)]
 
 
 def by_set(tables: dict[str, pd.DataFrame]) -> pd.DataFrame:

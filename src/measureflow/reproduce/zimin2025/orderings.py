@@ -9,8 +9,7 @@ import pandas as pd
 
 from measureflow.reproduce.verdicts import Verdict, judged, unsettled
 from measureflow.reproduce.zimin2025.contestants import BUDGETS, Classical, Learned
-
-CLEAR = 2.0  # standard errors of the paired difference
+from measureflow.reproduce.zimin2025.measurements import CLEAR
 
 
 def paired(

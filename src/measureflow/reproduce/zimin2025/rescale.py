@@ -20,12 +20,11 @@ from measureflow.models import load_pretrained
 from measureflow.reproduce.progress import counted
 from measureflow.reproduce.verdicts import Verdict, corrected
 from measureflow.reproduce.zimin2025.contestants import BASE
-from measureflow.reproduce.zimin2025.measurements import LEVELS, POINTS, SEED
+from measureflow.reproduce.zimin2025.measurements import CLEAR, LEVELS, POINTS, SEED
 from measureflow.training.config import seeded
 
 TITLE = "Zimin 2025, C.3: the output as printed, and rescaled by the root of SNR / (1 + SNR)"
 SETS = {"tiny": 2, "small": 20, "paper": 500}
-CLEAR = 2.0  # standard errors of the paired difference
 WEIGHTS = (BASE,)
 
 

@@ -8,7 +8,7 @@ import pandas as pd
 
 from measureflow.reproduce.verdicts import Verdict, judged
 from measureflow.reproduce.zimin2025.contestants import BASE, BUDGETS
-from measureflow.reproduce.zimin2025.measurements import LEVELS, POINTS, measure, summary
+from measureflow.reproduce.zimin2025.measurements import LEVELS, POINTS, measure, shared, summary
 from measureflow.reproduce.zimin2025.tables import DEPTHS, printed
 
 TITLE = "Zimin 2025, the 16-layer row of Table 2 on five hundred sets"
@@ -28,9 +28,7 @@ MODEL = next(column for column in DEPTHS if column.name == "16 layers")
 
 def compute(size: str, cache: Path) -> dict[str, pd.DataFrame]:
     """Mean W2 squared with its standard error, the target and the printed number."""
-    shared = cache.parents[2] / "scores" / size
-    shared.mkdir(parents=True, exist_ok=True)
-    ours = summary(measure((MODEL,), LEVELS, (POINTS[size],), SETS[size], shared), ["column", "data"])
+    ours = summary(measure((MODEL,), LEVELS, (POINTS[size],), SETS[size], shared(cache)), ["column", "data"])
     table = ours.merge(printed("table2"), on=["data", "column"])
     table["target"] = table["data"].map(TARGETS)
     return {"targets": table[["data", "w2", "w2_error", "sets", "target", "printed"]]}

@@ -13,8 +13,9 @@ from torch import Tensor
 
 from measureflow.attention import Field
 from measureflow.flows import numerical_rank
+from measureflow.reproduce.castin2025.covariances.curves import follow_curves
 from measureflow.reproduce.castin2025.covariances.parameters import Parameters
-from measureflow.reproduce.castin2025.fates import METHOD, NOT_FOLLOWED, Fates, follow
+from measureflow.reproduce.castin2025.fates import METHOD, NOT_FOLLOWED, Fates
 
 SHARE = {"tiny": 40, "small": 2, "paper": 1}  # one in so many of the authors' initial covariances along each side
 STATES = {"tiny": 24, "small": 48, "paper": 64}  # drawn along each curve
@@ -69,7 +70,7 @@ def compute(panels: list[Panel], size: str, cache: Path) -> dict[str, pd.DataFra
     for panel in panels:
         S0 = panel.starts(size)
         method = replace(METHOD, limit=panel.limit)
-        found = follow(panel.attention(panel.parameters), S0, STATES[size], method=method)
+        found = follow_curves(panel.attention(panel.parameters), S0, STATES[size], method)
         curves.append(_curves(panel.name, found))
         fates.append(_fates(panel.name, found))
     return {"curves": pd.concat(curves, ignore_index=True), "fates": pd.concat(fates, ignore_index=True)}

@@ -64,7 +64,7 @@ def compute(attentions: dict[str, Callable[[Tensor, Tensor], Field]], size: str)
     for name, attention in attentions.items():
         for kind in KINDS:
             Q, V, S0 = draw(kind, DRAWS[size])
-            found = follow(attention(Q, V), S0, 12, drawn=False, time=TIME[kind], method=method)
+            found = follow(attention(Q, V), S0, 12, time=TIME[kind], method=method)
             largest = torch.linalg.eigvalsh(found.limits)[:, -1] / torch.linalg.eigvalsh(S0)[:, -1]
             part = {"attention": name, "V": kind, "ending": found.ending, "largest": largest.numpy()}
             parts.append(pd.DataFrame(part))
