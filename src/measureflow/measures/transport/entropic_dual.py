@@ -37,7 +37,9 @@ class EntropicDual:
         mass = (self.w[..., None] * share).sum(-2)
         curvature = torch.diag_embed(mass + (self.v == 0)) - share.mT @ (self.w[..., None] * share)
         gauge = self.v[..., None] * self.v[..., None, :]  # the dual is flat along the ones: make this regular
-        return g + torch.linalg.solve_ex(curvature + gauge, lack[..., None])[0].squeeze(-1)
+        root, failed = torch.linalg.cholesky_ex(curvature + gauge)
+        step = torch.cholesky_solve(lack[..., None], root).squeeze(-1)
+        return torch.where((failed == 0)[..., None], g + step, torch.nan)
 
     def ascend(self, g: Tensor, tol: float, max_iter: int) -> tuple[Tensor, int, float]:
         """A g whose columns lack less than ``tol`` in total, the number of steps taken, and what the columns still
