@@ -14,10 +14,10 @@ from measureflow.models import load_pretrained
 from measureflow.reproduce import artefacts, opponents, reproduce
 from measureflow.reproduce.opponents import em_with_bic, kmeans, shared_variance_em
 from measureflow.reproduce.run import module_of
-from measureflow.reproduce.zimin2025 import contestants, drawing, easy_to_hard, fig8, orderings, rescale
+from measureflow.reproduce.zimin2025 import contestants, easy_to_hard, fig8, orderings, rescale
 from measureflow.reproduce.zimin2025.contestants import BASE, BUDGETS, Classical
 from measureflow.reproduce.zimin2025.measurements import LEVELS, SEED, measure
-from measureflow.reproduce.zimin2025.tables import BY_NAME, DEPTHS, ROUNDED, printed
+from measureflow.reproduce.zimin2025.tables import BY_NAME, DEPTHS, ROUNDED, draw_columns, printed
 from measureflow.training.config import read_config, seeded
 from reproduce.tables import read, the, words
 
@@ -233,7 +233,7 @@ def test_labels_of_a_logarithmic_axis_do_not_meet(ends):
     names = ["16 layers", "K-means"]
     cells = pd.DataFrame({"data": "High SNR", "column": names, "ours": ends, "error": 0.0, "printed": ends})
     every = pd.concat([cells.assign(data=level) for level in LEVELS])
-    figure = drawing.draw_columns(every, names, 2, list(LEVELS), "W2 squared")
+    figure = draw_columns(every, names, 2, list(LEVELS), "W2 squared")
     figure.canvas.draw()
     for axes in figure.axes:
         labels = [t for t in axes.get_xticklabels() if ends[0] <= float(t.get_text() or 0) <= ends[1]]
