@@ -24,7 +24,7 @@ from torch import Tensor, nn
 
 from measureflow import explorer
 from measureflow.measures import checks
-from measureflow.models import any_dimension, heads, load_pretrained
+from measureflow.models import any_dimension, any_dimension_heads, load_pretrained
 from measureflow.models.checkpoints import write_atomically
 from measureflow.models.flow_transformer import FlowTransformer
 
@@ -64,7 +64,7 @@ def _traceable() -> Iterator[None]:
     """Lift what a tracer cannot follow: checks of values, and logarithms of an unknown dimension."""
     with contextlib.ExitStack() as stack:
         stack.enter_context(mock.patch.object(checks, "finite", lambda name, tensor: tensor))
-        for module in (any_dimension, heads):
+        for module in (any_dimension, any_dimension_heads):
             stack.enter_context(mock.patch.object(module, "math", _Mathematics()))
         stack.enter_context(warnings.catch_warnings())
         warnings.simplefilter("ignore")  # of the exporter, about itself

@@ -129,8 +129,8 @@ def _row(start: str, seed: int, size: str) -> dict:
     with torch.no_grad():
         out = net(points, first)
     wins = float((log_objective(points, out) < same - 1e-6).float().mean())
-    nearest = [torch.cdist(points, c).argmin(-1) for c in (out, lloyd(points, first, LAYERS))]
-    same_clusters = float(agreement(*nearest, K).mean())
+    ours, lloyds = (torch.cdist(points, c).argmin(-1) for c in (out, lloyd(points, first, LAYERS)))
+    same_clusters = float(agreement(ours, lloyds, K).mean())
     return {
         "start": start, "seed": seed, "before": before, "after": gap(out), "sets where it beats Lloyd": wins,
         AGREE: same_clusters,
