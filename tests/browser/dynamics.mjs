@@ -14,7 +14,7 @@ test("every attention flows, has a sentence of its own, and its paths differ", a
     await attention.selectOption(name);
     assert.equal(await clock(page), 0);
     for (let i = 0; i < 3; i++) await page.getByRole("button", { name: "Step" }).click();
-    assert.ok((await clock(page)) > 0, `${name} does not flow`);
+    await until(async () => (await clock(page)) > 0, `${name} to flow`); // a step is drawn with the next frame
     await page.waitForTimeout(100);
     seen.add(await pixels(page, "Paths of covariances in the cone"));
     said.add(await page.locator(".says").innerText());
