@@ -20,7 +20,7 @@ def tool():
 
 def test_the_error_of_a_difference_is_that_of_the_pairs(tool, tmp_path):
     table = tool.compared("flow-transformer", "flow-transformer-unit", 3, 30, tmp_path)
-    kept = {path.name.split("_")[0]: np.load(path) for path in tmp_path.glob("*_15db_n30.npy")}
+    kept = {path.name.split("_")[0]: np.load(path) for path in tmp_path.glob("*-tokens_15db_n30.npy")}
     assert len(kept) == 2
     one, other = kept.values()
     high = table.loc["High SNR"]
