@@ -108,6 +108,15 @@ def test_distances_are_those_of_the_definition():
     torch.testing.assert_close(squared_distances(X)[0], torch.cdist(X, X)[0] ** 2, rtol=1e-9, atol=1e-9)
 
 
+def test_equal_distances_are_equal_in_single_precision():
+    grid = torch.cartesian_prod(torch.arange(9.0), torch.arange(7.0)).double()
+    whole = torch.cdist(grid, grid).square().round()
+    x = 0.1234567 * (grid - grid.mean(0))
+    gaps = local_facts(x[None], torch.float32)[2][0]
+    assert gaps.dtype == torch.float32
+    assert len(gaps.unique()) == len(whole.unique())  # single precision throughout makes four times as many
+
+
 def test_local_facts_of_evenly_spaced_rows_by_hand():
     """A hundred rows on a line, one apart: the nearest one in a hundred is the next row."""
     x = torch.arange(100.0).double()[None, :, None]

@@ -22,14 +22,16 @@ def squared_distances(y: Tensor) -> Tensor:
     return (2 * (half + half.mT - y @ y.mT)).clamp_min(0)
 
 
-def local_facts(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def local_facts(x: Tensor, dtype: torch.dtype | None = None) -> tuple[Tensor, Tensor, Tensor]:
     """Facts (B, n, 16) about each row's surroundings, the log of its local unit (B, n, 1), and all squared distances.
 
-    Rows are centred and of unit mean square. The facts are inputs: no gradient flows into them.
+    Rows are centred and of unit mean square. The facts are inputs: no gradient flows into them. Distances are counted
+    in double precision and then rounded to ``dtype``, that of x if none is given, so that equal ones are equal on every
+    processor: rows on a grid have many, and the trees of merges would depend on how they were rounded.
     """
     with torch.no_grad():
-        B, n, d = x.shape
-        gaps = squared_distances(x)
+        (B, n, d), dtype = x.shape, dtype or x.dtype
+        gaps, x = squared_distances(x.double()).to(dtype), x.to(dtype)
         ranks = [max(1, min(n - 1, round(share * n))) for share in SHARES]
         near = torch.from_numpy(np.sort(gaps.numpy(), -1)[..., ranks])
         typical = (0.5 * torch.log(near + CLOSEST**2 * d)).mean(1, keepdim=True)
@@ -58,10 +60,9 @@ def density_of(gaps: Tensor, log_scale: Tensor) -> Tensor:
     Two rows may have the same unit, their distance; whichever stands first must not be preferred.
     """
     with torch.no_grad():
-        spread = gaps.mean(-1)
-        return torch.exp(-2 * log_scale.squeeze(-1)) * (
-            1 + 1e-4 * spread / spread.mean(-1, keepdim=True).clamp_min(1e-12)
-        )
+        spread = gaps.double().mean(-1)
+        spread = (spread / spread.mean(-1, keepdim=True).clamp_min(1e-12)).to(gaps)
+        return torch.exp(-2 * log_scale.squeeze(-1)) * (1 + 1e-4 * spread)
 
 
 def landmark_features(gaps: Tensor, density: Tensor, m: int) -> Tensor:

@@ -110,9 +110,10 @@ class AnyShapeFlow(nn.Module):
 
     def _first(self, points: Tensor) -> tuple[ColouredTokens, MergeTrees]:
         """The first tokens, and the trees of paths between the rows."""
-        x = points - points.mean(1, keepdim=True)
+        x = points.double() - points.double().mean(1, keepdim=True)
         x = x / x.square().mean((1, 2), keepdim=True).sqrt().clamp_min(1e-12)
-        facts, log_scale, gaps = local_facts(x)
+        facts, log_scale, gaps = local_facts(x, points.dtype)
+        x = x.to(points)
         (trees, paths), m = path_trees(gaps), self.config.n_colours
         density = density_of(gaps, log_scale)
         marks = [landmark_features(squares, density, m) for squares in (gaps, torch.exp(2 * paths))]

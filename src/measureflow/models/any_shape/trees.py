@@ -15,6 +15,7 @@ CORE_SHARE = 0.02  # of the rows: who is that near is surely connected
 TIE = 1e-6  # steps are often equally long, because one core is in all of them: then the nearer rows meet first
 SUREST = 8.0  # logits beyond this are as good as certain
 REACHES = (0.25, 0.4, 0.5, 0.75)  # of the way from a child's mean to that of its sibling
+BEYOND = 1e-5  # a row is beyond a place by at least so much of the way: on a grid many lie just there
 N_LINE = len(REACHES) + 1  # facts of a child on one line
 N_GEOMETRY = 2 * N_LINE + 1  # facts of `geometry` about each child
 
@@ -204,6 +205,6 @@ def _on_line(x, mean, direction, toward, facts):
         t /= unit
         variance += t * t / len(x)
         for r in range(len(REACHES)):
-            if t > REACHES[r]:
+            if t > REACHES[r] + BEYOND:
                 facts[r] += 1.0 / len(x)
     facts[len(REACHES)] = 0.5 * np.log(variance + 1e-4)
