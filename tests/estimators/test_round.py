@@ -94,6 +94,19 @@ def test_a_sketched_fit_flows_for_its_dial_when_that_is_asked_for(monkeypatch):
     assert torch.equal(again.flow_[-1], fit.flow_[-1])
 
 
+def test_a_rough_search_flows_once_in_each_frame(monkeypatch):
+    monkeypatch.setattr("measureflow.mixtures.search.WRONG_SNR_DB", -1.0)  # any SNR is wrong
+    rows, flows = distinct_rows(ellipses(100), np.ones(100)), []
+    model, run = load_pretrained("any-dimension"), AnyDimensionFlow.flow_and_noise
+    monkeypatch.setattr(AnyDimensionFlow, "flow_and_noise", lambda *a, **k: flows.append(k["exact"]) or run(*a, **k))
+    counts = []
+    for rough in (False, True):
+        flows.clear()
+        Search(model, rows, n_clusters=3, rough=rough).round_clusters()
+        counts.append(sum(flows))
+    assert counts[0] == 2 * counts[1] > 0
+
+
 def test_misfit_is_small_for_gaussians_and_large_for_a_ring():
     rng = np.random.default_rng(0)
     angle = rng.uniform(0, 2 * np.pi, 500)

@@ -91,7 +91,8 @@ class Search:
     """A search over mixtures: the rows, and what is known beforehand.
 
     With ``sketch`` it ends early where a sample shows that the rows are not round: the clusters found are then only a
-    sketch, for someone who has a better answer for such rows.
+    sketch, for someone who has a better answer for such rows. A ``rough`` search runs the flow once in each frame, even
+    if its SNR was wrong: it is for a sample, whose clusters are a hint for the search over all rows.
     """
 
     def __init__(
@@ -103,10 +104,11 @@ class Search:
         snr_db: float | None = None,
         n_layers: int | None = None,
         sketch: bool = False,
+        rough: bool = False,
     ):
         self.model, self.rows = model, rows
         self.n_clusters, self.snr_db, self.n_layers = n_clusters, snr_db, n_layers
-        self.sketch = sketch and n_clusters is None and snr_db is None
+        self.sketch, self.rough = sketch and n_clusters is None and snr_db is None, rough
 
     def run(self, *, polish: bool) -> SearchResult:
         """The best mixture: round clusters in the frame that suits them; ellipsoids where they are clearly better."""
@@ -122,7 +124,8 @@ class Search:
         size = SKETCH_ROWS if self.sketch else FRAME_ROWS
         if len(self.rows.weights) > size:
             known = {"n_clusters": self.n_clusters, "n_layers": self.n_layers}
-            found = Search(self.model, self.rows.sample(size), **known, sketch=self.sketch).round_clusters()
+            known |= {"sketch": self.sketch, "rough": self.sketch}
+            found = Search(self.model, self.rows.sample(size), **known).round_clusters()
             frame = found.frame
             if self.sketch and isinstance(found.mixture, SharedNoise):  # few rows learn a shape badly
                 frame = frame.relearned(frame.inward(self.rows), found.mixture)
@@ -206,7 +209,8 @@ class Search:
         seen = rows.sample(size)
         flowed = self._flowed(rows, seen, noise, candidates)
         noise = candidates.best.variance
-        if known is None and abs(snr_of(rows, noise) - flowed.assumed_snr_db) > WRONG_SNR_DB:
+        wrong = abs(snr_of(rows, noise) - flowed.assumed_snr_db) > WRONG_SNR_DB
+        if known is None and wrong and not self.rough:
             flowed = self._flowed(rows, seen, noise, candidates)
         return candidates, flowed
 
