@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from measureflow.measures.shapes.catalogue import Rng, any_shape, draw_shape, rotation
+from measureflow.measures.shapes.catalogue import Rng, any_shape, draw_shape, pick, rotation
 from measureflow.measures.shapes.columns import with_effects
 from measureflow.measures.shapes.placement import any_overlap, any_placement, moved_apart
 from measureflow.measures.shapes.scenes import any_scene, round_mixture
@@ -59,8 +59,7 @@ class ShapePrior:
         if batch < 1 or n < 2:
             raise ValueError(f"batch must be at least 1 and n at least 2, got batch={batch} and n={n}")
         if d is None:
-            parts = np.array(list(self.dimensions.values()), dtype=float)
-            d = int(rng.choice(list(self.dimensions), p=parts / parts.sum()))
+            d = pick(rng, self.dimensions)
         points, labels = zip(*(self.draw(n, d, rng) for _ in range(batch)), strict=True)
         return LabelledShapes(torch.from_numpy(np.stack(points)), torch.from_numpy(np.stack(labels)))
 
@@ -73,7 +72,7 @@ class ShapePrior:
         elif d > 1 and 1 < K <= 6 and rng.random() < 0.25:
             points = any_scene(rng, labels, K, d)
         else:
-            points = _placed(rng, labels, K, d)
+            points = _placed(rng, labels, d)
         points = with_effects(rng, points, labels)
         points, labels = _with_noise(rng, points, labels)
         points = points - points.mean(0)
@@ -94,7 +93,7 @@ def _between(rng: Rng, least: int, most: int) -> int:
 
 
 def _labels(rng: Rng, n: int, K: int) -> np.ndarray:
-    """Labels whose shares are equal, Dirichlet, or one large beside many small; each cluster has a few rows."""
+    """Labels whose shares are equal or drawn from a Dirichlet law, even or uneven; each cluster has a few rows."""
     evenness = rng.choice([0.5, 1.0, 2.0, 5.0, 20.0, np.inf])
     shares = np.full(K, 1 / K) if np.isinf(evenness) else rng.dirichlet(np.full(K, evenness))
     least = min(4 / n, 0.5 / K)
@@ -103,8 +102,8 @@ def _labels(rng: Rng, n: int, K: int) -> np.ndarray:
     return np.unique(labels, return_inverse=True)[1].astype(np.int64)
 
 
-def _placed(rng: Rng, labels: np.ndarray, K: int, d: int) -> np.ndarray:
-    """Clusters of drawn shapes, sizes and orientations at centres as far apart as a drawn overlap asks."""
+def _placed(rng: Rng, labels: np.ndarray, d: int) -> np.ndarray:
+    """Clusters of random shapes, sizes and orientations; a random overlap sets how far apart their centres are."""
     K = labels.max() + 1
     alike, shape = rng.random() < 0.6, any_shape(rng, evenly=K == 1)
     aspect = rng.choice([0.0, rng.uniform(0, 1.4)])
