@@ -85,7 +85,7 @@ class FlowDial(Trajectory):
             few = self.seen.sample(DIAL_ROWS)
             noises = few.variance / (1 + from_decibels(MARKS_DB))
             trees = (self._flowed(few, mark) for mark in MARKS_DB)
-            self._counts = [tree.n_worth(noise, few.mass) for tree, noise in zip(trees, noises, strict=True)]
+            self._counts = [tree.n_by_bic(noise, few.mass) for tree, noise in zip(trees, noises, strict=True)]
         below = [K for K, mark in zip(self._counts, MARKS_DB, strict=True) if mark <= snr_db]
         return max(below, default=1)
 

@@ -17,9 +17,8 @@ from measureflow.estimators.flow_dial import FlowDial
 from measureflow.estimators.flow_settings import FlowSettings, open_average, open_flow
 from measureflow.estimators.stability import Stability, stability
 from measureflow.measures import Empirical
-from measureflow.measures.caller import warn_caller
 from measureflow.mixtures.clusters import GaussianClusters
-from measureflow.mixtures.misfit import UnfamiliarDataWarning, diagnosis, unwarned
+from measureflow.mixtures.misfit import diagnosis, unwarned, warn_unfamiliar
 from measureflow.mixtures.mixing_measure import mixing
 from measureflow.mixtures.rows import Rows, distinct_rows
 from measureflow.mixtures.search import CLIMB_ROWS, Search, SearchResult
@@ -197,8 +196,7 @@ class FlowMixture(FittedMixture):
         self.stability_ = None
         names = list(getattr(self, "feature_names_in_", range(rows.points.shape[1])))
         self.diagnosis_ = diagnosis(rows.sample(CLIMB_ROWS), names, None if self._consensus else self._gaussians)
-        for sentence in self.diagnosis_:
-            warn_caller(sentence, UnfamiliarDataWarning)
+        warn_unfamiliar(self.diagnosis_)
 
     def _consult(self, rows: Rows, posterior: dict[int, float]) -> Consensus | None:
         if self.assume == "gaussian" or self.snr_db is not None:

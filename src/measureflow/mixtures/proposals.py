@@ -84,7 +84,7 @@ class Candidates:
             if self.only <= len(tree.weights):
                 self.offer(self._cut(tree, self.only, noise_variance), steps)
             return
-        start = min(tree.n_worth(noise_variance, self.rows.mass), self.most)
+        start = min(tree.n_by_bic(noise_variance, self.rows.mass), self.most)
         for step in (1, -1):
             best, worse, K = -np.inf, 0, start
             while 1 <= K <= min(self.most, len(tree.weights)) and worse < patience:
