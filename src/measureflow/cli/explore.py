@@ -26,7 +26,7 @@ def explore(
       measureflow explore data.csv --port 8000 --no-browser
     """
     try:
-        if data is not None:  # a table that cannot be used is told here, not by an empty page
+        if data is not None:  # report a table that cannot be used here, not by an empty page
             from measureflow.tables.read import read_table
 
             read_table(data)

@@ -1,4 +1,4 @@
-"""What a fitted mixture answers: labels, probabilities, pairs, densities, samples."""
+"""The methods of a fitted mixture: labels, probabilities, pairs, densities, samples."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MOST_PAIRED = 4096  # rows up to which all pairs are computed at once
 
 
 class FittedMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, DensityMixin, BaseEstimator):
-    """What a fitted `FlowMixture` can tell; no flow is run for it."""
+    """The methods and computed attributes of a fitted `FlowMixture`; none of them runs a flow."""
 
     missing: str  # parameters and results that `FlowMixture` sets
     label_outliers: bool
@@ -36,7 +36,7 @@ class FittedMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
 
     @one_thread()
     def predict(self, X):
-        """The most probable cluster of each row; no flow is run."""
+        """The most probable cluster of each row."""
         X, kept = self._rows_to_label(X)
         return self._labelled(X, kept)[0]
 
@@ -50,7 +50,7 @@ class FittedMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
     def co_clustering(self, X, Y=None):
         """The probability (n, m) that rows of X belong together with rows of Y, or of X where Y is None.
 
-        A row that was not seen by the flow of shapes counts as the nearest one that was.
+        A row that the second flow did not see has the probabilities of the nearest row that it saw.
         """
         X = self._rows_to_label(X, drop=False)[0]
         Y = X if Y is None else self._rows_to_label(Y, drop=False)[0]

@@ -1,4 +1,4 @@
-"""The flow that made a clustering, and the dial from fine to coarse."""
+"""The trajectory of the first flow of `FlowMixture`, and clusters at other signal-to-noise ratios."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from measureflow.mixtures.proposals import flow
 from measureflow.mixtures.rows import Rows
 from measureflow.mixtures.token_tree import TokenTree
 
-MARKS_DB = np.arange(-4.0, 31.0, 2.0)  # where the dial is tried when it is first turned
+MARKS_DB = np.arange(-4.0, 31.0, 2.0)  # ratios at which clusters are counted, when `cut` is first called
 DIAL_ROWS = 400
 
 
 @dataclass(frozen=True)
 class Cut:
-    """A clustering at one position of the dial."""
+    """A clustering at one signal-to-noise ratio."""
 
     labels: np.ndarray  # of the rows that the flow saw
     centers: np.ndarray
@@ -36,7 +36,7 @@ class Cut:
 
 
 class FlowDial(Trajectory):
-    """The tokens at every layer, in units of the data; ``cut(snr_db)`` flows the same rows at another speed."""
+    """The tokens at every layer, in units of the data; ``cut(snr_db)`` flows the same rows at another ratio."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class FlowDial(Trajectory):
 
     @classmethod
     def still(cls, points: Tensor) -> FlowDial:
-        """A flow that had nowhere to go."""
+        """The trajectory of rows that do not vary: it has one state."""
         dial = cls.__new__(cls)
         Trajectory.__init__(dial, [points], [torch.tensor(0.0)])
         dial.snr_db, dial.seen, dial.tree = float("inf"), None, None
@@ -80,7 +80,7 @@ class FlowDial(Trajectory):
         return Cut(rank[labels], self._frame.outward(centers[order]), weights[order])
 
     def _n_clusters(self, snr_db: float) -> int:
-        """K at the dial: the most that any coarser mark has, so that it never falls as the dial goes to fine."""
+        """K at a ratio: the largest count of all marks up to it, so that K never falls as the ratio rises."""
         if self._counts is None:
             few = self.seen.sample(DIAL_ROWS)
             noises = few.variance / (1 + from_decibels(MARKS_DB))

@@ -49,7 +49,7 @@ class TransformerKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
     n_clusters : int
         The number of clusters.
     algorithm : {"lloyd", "soft", "spherical", "trimmed", "robust", "medoids"}
-        The row of Table 1. "spherical" divides rows by their length first.
+        The variant of k-means, a row of Table 1. "spherical" divides rows by their length first.
     attention : {"l2", "dot"}
         Scores of the transformer: squared distances, or dot products of lifted points. Both give the same centres.
     gamma : float
@@ -182,9 +182,9 @@ class TransformerKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
     def _run(self, points: Points, rng) -> Run:
         """From first centres to the last."""
         C = self._first_centers(points, rng)
-        algorithm = ALGORITHMS[self.algorithm].of(self).settled(points, C, rng)
+        algorithm = ALGORITHMS[self.algorithm].of(self).prepared(points, C, rng)
         step = (algorithm.compiled if self.engine == "fused" else algorithm.circuit)(points, C)
-        if not algorithm.settles:
+        if not algorithm.converges:
             drawn = [C]
             for _ in range(self.max_iter):
                 drawn.append(step(drawn[-1])[1])
@@ -258,7 +258,7 @@ class TransformerKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
 
     def _warn_if_fewer(self, C: np.ndarray) -> None:
         found = len(np.unique(C, axis=0))
-        if found < self.n_clusters and ALGORITHMS[self.algorithm].settles:
+        if found < self.n_clusters and ALGORITHMS[self.algorithm].converges:
             fewer = f"the data have {found} distinct clusters, fewer than n_clusters={self.n_clusters}"
             warn_caller(fewer, ConvergenceWarning)
 

@@ -64,6 +64,13 @@ class Dopri5:
     measured over the last half of the way. Growth with p near 1 is exponential: it diverges too, but in infinite
     time, and `Trajectory.outcome` says so. It also says which trajectories were still on their way after
     ``max_steps`` steps, as stiff ones are.
+
+    >>> from measureflow.attention import Attention
+    >>> from measureflow.flows import integrate
+    >>> from measureflow.measures import Gaussian
+    >>> standard_normal = Gaussian(torch.zeros(1).double(), torch.eye(1).double())
+    >>> integrate(Attention(), standard_normal, [1.0], Dopri5()).blow_up_time
+    tensor(0.5000, dtype=torch.float64)
     """
 
     rtol: float = 1e-8

@@ -63,7 +63,7 @@ class Candidates:
         self.evidence: dict[int, float] = {}
 
     def offer(self, start: SharedNoise, steps: int = 30) -> float:
-        """Improve a start by EM, keep it if it is the best of its K; return its evidence, -inf where clusters met."""
+        """Improve a start by EM, keep it if it is the best of its K; return its evidence, -inf if clusters coincide."""
         fit = fit_em(self.rows.points, self.rows.weights, start, steps=steps, tol=1e-5, between=self.between)
         K, n = len(fit), self.rows.mass
         if self.only != K and not distinct(fit, n):
@@ -89,8 +89,8 @@ class Candidates:
             best, worse, K = -np.inf, 0, start
             while 1 <= K <= min(self.most, len(tree.weights)) and worse < patience:
                 evidence = self.offer(self._cut(tree, K, noise_variance), steps)
-                met = step < 0 and best == -np.inf  # fewer clusters may still lie apart
-                worse = 0 if evidence > best or met else worse + 1
+                coincide = step < 0 and best == -np.inf  # fewer clusters may still be distinct
+                worse = 0 if evidence > best or coincide else worse + 1
                 best, K = max(best, evidence), K + step
         for K in range(1, min(start, 4)):  # few long clusters may beat many round ones
             self.offer(self._cut(tree, K, noise_variance), steps)
