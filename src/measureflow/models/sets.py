@@ -60,8 +60,8 @@ def as_sets(points, snr_db, like: Tensor, weights=None) -> Sets:
 
     A model computes in the dtype and on the device of its weights, ``like``. Points in another dtype are first centred
     and scaled in their own dtype, so that no digits are lost to a far origin; the flow commutes with both. The answer
-    has the dtype of the points and the precision of the model. A measure of mass one, a probability, counts as many points
-    as have mass; any other counts its mass.
+    has the dtype of the points and the precision of the model. A measure of mass one, a probability, counts as many
+    points as have mass; any other counts its mass.
 
     >>> sets = as_sets(torch.zeros(10, 2, dtype=torch.float64), 5, like=torch.zeros(1))
     >>> sets.points.shape, sets.points.dtype, sets.snr_db
