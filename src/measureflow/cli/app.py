@@ -18,8 +18,8 @@ main = typer.Typer(
 )
 
 
-def _version(asked: bool) -> None:
-    if asked:
+def _version(wanted: bool) -> None:
+    if wanted:
         typer.echo(f"measureflow {__version__}")
         raise typer.Exit
 

@@ -221,7 +221,9 @@ class TransformerKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
         if dask_points.is_dask(X):
             algorithm = ALGORITHMS[self.algorithm].of(self)
             if not algorithm.in_blocks or self.engine != "fused":
-                raise ValueError("algorithm must be 'lloyd' or 'spherical', fused, for a Dask array")
+                raise ValueError(
+                    "a Dask array needs algorithm='lloyd' or 'spherical', with engine='fused' and an infinite gamma"
+                )
             points = dask_points.DaskPoints(X, sample_weight, algorithm.spherical)
             self.n_features_in_ = X.shape[1]
             return points
@@ -233,7 +235,7 @@ class TransformerKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
         return Points(rows, w, spherical=ALGORITHMS[self.algorithm].spherical, threads=self.n_threads)
 
     def _rows(self, X, reset=False) -> np.ndarray:
-        """Checked rows, of length one where the algorithm asks for it."""
+        """Checked rows, divided by their length in a spherical algorithm."""
         if not reset:
             check_is_fitted(self)
         dtypes = [np.float64, np.float32] if reset else self.cluster_centers_.dtype

@@ -1,4 +1,4 @@
-"""Numbers that tell what a flow has done: spread, energy, rank, clusters."""
+"""Numbers that describe the state of a flow: entropy, energy, rank, clusters, radius."""
 
 from __future__ import annotations
 

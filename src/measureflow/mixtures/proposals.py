@@ -44,9 +44,9 @@ def guess_noise(model, rows: Rows, n_layers: int | None = None) -> tuple[float, 
     """The noise variance estimated from the best of a few guesses, and the tree of its tokens."""
     sample = rows.sample(SCAN_ROWS)
     path, noise = flow(model, sample, SCAN_DB, exact=False, n_layers=n_layers)
-    surest = int(np.argmin(noise[:, 1]))
-    tree = TokenTree(path[-1][surest].numpy(), sample.weights / sample.mass)
-    return float(from_decibels(noise[surest, 0])), tree
+    best = int(np.argmin(noise[:, 1]))  # of least standard error
+    tree = TokenTree(path[-1][best].numpy(), sample.weights / sample.mass)
+    return float(from_decibels(noise[best, 0])), tree
 
 
 class Candidates:

@@ -24,7 +24,7 @@ from measureflow.models.any_dimension_heads import (
 from measureflow.models.flow_speed import FlowSpeed
 from measureflow.models.sets import as_sets
 
-FEWEST, MOST = 100, 1000  # numbers of points that the flow can tell apart
+FEWEST, MOST = 100, 1000  # numbers of points outside this range count as its ends
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """What a model is trained toward: the sets it learns from, the loss on them, and how it is tested.
 
-An objective is plain data. The one loop in `training.loop` asks it for the data of a step and the loss on them, and
-knows nothing else about the model.
+An objective is plain data. The one loop in `training.loop` gets from it the data of a step and the loss on them, and
+needs nothing else of the model.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ TEST_SNRS = (15.0, 10.0, 5.0)
 
 
 class Objective(Protocol):
-    """What training asks of an objective."""
+    """The data, the loss and the scores of a training."""
 
     method: str  # the method of the model that the loss calls
 

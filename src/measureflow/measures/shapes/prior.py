@@ -74,7 +74,7 @@ class ShapePrior:
         else:
             points = _placed(rng, labels, d)
         points = with_effects(rng, points, labels)
-        points, labels = _with_noise(rng, points, labels)
+        points, labels = _with_outliers(rng, points, labels)
         points = points - points.mean(0)
         points = points / max(np.sqrt((points**2).mean()), 1e-9)
         return np.clip(points, -50, 50).astype(np.float32), labels
@@ -126,24 +126,42 @@ def _ellipsoid(rng: Rng, d: int, aspect: float) -> np.ndarray:
     return np.exp(aspect * rng.uniform(-1, 1, (d, 1))) * rotation(rng, d)
 
 
-def _with_noise(rng: Rng, points: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Some sets have rows that belong to nothing: an even background, a few far rows, or crumbs of two to four."""
-    n, d = points.shape
-    kind = rng.choice(["none", "background", "far", "crumbs"], p=[0.7, 0.12, 0.1, 0.08])
-    if kind == "none":
-        return points, labels
-    most = rng.uniform(0, 0.1) if kind == "background" else rng.uniform(0, 0.03)
-    rows = rng.permutation(n)[: max(1, int(most * n))]
+def background(rng: Rng, points: np.ndarray, m: int) -> np.ndarray:
+    """An even background: rows uniform in the box around the set."""
+    return rng.uniform(points.min(0), points.max(0), (m, points.shape[1]))
+
+
+def far_rows(rng: Rng, points: np.ndarray, m: int) -> np.ndarray:
+    """A few rows, many of them far from the rest."""
+    return _far(rng, points, m)[0]
+
+
+def crumbs(rng: Rng, points: np.ndarray, m: int) -> np.ndarray:
+    """The same in crumbs of two to four rows."""
+    places, reach = _far(rng, points, m)
+    crumb = np.arange(m) // int(rng.integers(2, 5))
+    return places[crumb] + 0.02 * reach * rng.standard_normal(places.shape)
+
+
+def _far(rng: Rng, points: np.ndarray, m: int) -> tuple[np.ndarray, np.ndarray]:
     low, high = points.min(0), points.max(0)
-    if kind == "background":
-        points[rows] = rng.uniform(low, high, (len(rows), d))
-    else:
-        middle, reach = (low + high) / 2, (high - low) * rng.uniform(0.5, 1.5)
-        places = middle + reach * rng.standard_normal((len(rows), d))
-        if kind == "crumbs":
-            crumb = np.arange(len(rows)) // int(rng.integers(2, 5))
-            places = places[crumb] + 0.02 * reach * rng.standard_normal((len(rows), d))
-        points[rows] = places
+    middle, reach = (low + high) / 2, (high - low) * rng.uniform(0.5, 1.5)
+    return middle + reach * rng.standard_normal((m, points.shape[1])), reach
+
+
+# Rows that belong to no cluster: each kind with the chance that a set has it, and their largest share of the rows.
+OUTLIERS = {None: 0.7, background: 0.12, far_rows: 0.1, crumbs: 0.08}
+MOST_OUTLIERS = {background: 0.1, far_rows: 0.03, crumbs: 0.03}
+
+
+def _with_outliers(rng: Rng, points: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The set with some rows replaced by outliers, if any were drawn."""
+    kind = pick(rng, OUTLIERS)
+    if kind is None:
+        return points, labels
+    share = rng.uniform(0, MOST_OUTLIERS[kind])
+    rows = rng.permutation(len(points))[: max(1, int(share * len(points)))]
+    points[rows] = kind(rng, points, len(rows))
     labels = labels.copy()
     labels[rows] = NOISE
     return points, labels
