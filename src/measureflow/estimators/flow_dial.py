@@ -12,9 +12,11 @@ from measureflow.attention.threads import one_thread
 from measureflow.estimators.flow_settings import FlowSettings
 from measureflow.flows import Trajectory
 from measureflow.measures.decibels import from_decibels
+from measureflow.mixtures.clusters import GaussianClusters
 from measureflow.mixtures.frame import Frame
 from measureflow.mixtures.proposals import flow
 from measureflow.mixtures.rows import Rows
+from measureflow.mixtures.search import Flowed, Unflowed
 from measureflow.mixtures.token_tree import TokenTree
 
 MARKS_DB = np.arange(-4.0, 31.0, 2.0)  # ratios at which clusters are counted, when `cut` is first called
@@ -38,21 +40,22 @@ class Cut:
 class FlowDial(Trajectory):
     """The tokens at every layer, in units of the data; ``cut(snr_db)`` flows the same rows at another ratio."""
 
-    def __init__(
-        self,
-        states: list[Tensor],
-        trajectory: Trajectory,
-        seen: Rows,
-        frame: Frame,
-        model: FlowSettings,
-        snr_db: float,
-        tree: TokenTree,
-    ):
-        times = [torch.as_tensor(t).reshape(-1)[0] for t in trajectory.times]
+    def __init__(self, states: list[Tensor], flowed: Flowed, frame: Frame, model: FlowSettings):
+        times = [torch.as_tensor(t).reshape(-1)[0] for t in flowed.path.times]
         super().__init__(states, times)
-        self.snr_db = snr_db
-        self.seen, self.tree = seen, tree  # the rows that flowed, and the tree of their tokens where they ended
+        self.snr_db = flowed.assumed_snr_db
+        self.seen, self.tree = flowed.seen, flowed.tree  # the rows that flowed, and the tree of their last tokens
         self._frame, self._model, self._counts = frame, model, None
+
+    @classmethod
+    def of(cls, flowed: Flowed | Unflowed | None, clusters: GaussianClusters, model: FlowSettings) -> FlowDial:
+        """The flow by which clusters were found; rows that have not flowed do so now."""
+        if flowed is None:
+            return cls.still(torch.as_tensor(clusters.centers))
+        if isinstance(flowed, Unflowed):
+            flowed = flowed.run(model)
+        outward = [torch.as_tensor(clusters.frame.outward(state[0].numpy())) for state in flowed.path]
+        return cls(outward, flowed, clusters.frame, model)
 
     @classmethod
     def still(cls, points: Tensor) -> FlowDial:

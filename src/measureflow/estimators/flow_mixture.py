@@ -13,7 +13,6 @@ from measureflow.coclustering.consensus import Consensus, consult
 from measureflow.estimators import checks, dask_points
 from measureflow.estimators.finite_rows import as_block, check_spread, check_weight_left, finite_rows, summarised
 from measureflow.estimators.fitted_mixture import MOST_PAIRED, FittedMixture
-from measureflow.estimators.flow_dial import FlowDial
 from measureflow.estimators.flow_settings import FlowSettings, open_average, open_flow
 from measureflow.estimators.stability import Stability, stability
 from measureflow.measures import Empirical
@@ -229,17 +228,10 @@ class FlowMixture(FittedMixture):
         return stability(fit_predict, X, self.labels_[kept], w, n_fits, seed)
 
     def _keep_flow(self, rows: Rows, found: SearchResult) -> None:
-        frame, gaussians = self._gaussians.frame, self._gaussians
-        if found.flowed is None:
-            still = torch.as_tensor(gaussians.centers)
-            self.flow_ = FlowDial.still(still)
-            self.mixing_measure_ = Empirical(still, torch.ones(len(still), dtype=still.dtype))
-            return
-        path, seen, tree = found.flowed.path, found.flowed.seen, found.flowed.tree
-        outward = [torch.as_tensor(frame.outward(state[0].numpy())) for state in path]
-        self.flow_ = FlowDial(outward, path, seen, frame, self._model(), found.flowed.assumed_snr_db, tree)
-        points, masses = mixing(replace(found, mixture=gaussians.mixture), rows)
-        self.mixing_measure_ = Empirical(torch.as_tensor(frame.outward(points)), torch.as_tensor(masses))
+        self._flowed, self._dial, self._settings = found.flowed, None, self._model()
+        points, weights = mixing(replace(found, mixture=self._gaussians.mixture), rows)
+        points = torch.as_tensor(self._gaussians.frame.outward(points))
+        self.mixing_measure_ = Empirical(points, torch.as_tensor(weights))
 
     def _fit_blocks(self, X, sample_weight):
         """A Dask array: each block is summarised, the summaries are merged and fitted, each block is labelled."""

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from measureflow.measures import wasserstein2
 from measureflow.mixtures.rows import Rows
+from measureflow.mixtures.search import Flowed, SearchResult
 from measureflow.mixtures.shared_noise import SharedNoise, responsibilities
-
-if TYPE_CHECKING:
-    from measureflow.mixtures.search import SearchResult
 
 APART = 1e-3  # share of rows in doubt between clusters below which the clusters alone are the answer
 SLIGHT = 0.02  # numbers of clusters less probable than this are left out
@@ -31,7 +27,9 @@ def mixing(found: SearchResult, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
     all rows.
     """
     mixture, flowed = found.mixture, found.flowed
-    if flowed is None or found.candidates is None or not isinstance(mixture, SharedNoise) or mixture.variance <= 0:
+    if not isinstance(flowed, Flowed) or found.candidates is None:
+        return mixture.centers, mixture.weights
+    if not isinstance(mixture, SharedNoise) or mixture.variance <= 0:
         return mixture.centers, mixture.weights
     likely = {K: p for K, p in found.posterior.items() if p >= SLIGHT}
     certain = len(likely) == 1 and in_doubt(mixture, flowed.seen) <= APART
