@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 import numpy as np
@@ -158,7 +158,7 @@ def any_shape(rng: Rng, *, evenly: bool = False) -> Callable[[Rng, int, int], np
     return pick(rng, dict.fromkeys(SHAPES, 1.0) if evenly else SHAPES)
 
 
-def pick(rng: Rng, parts: dict[Item, float]) -> Item:
+def pick(rng: Rng, parts: Mapping[Item, float]) -> Item:
     """One of the keys of a table, drawn in proportion to its value."""
     p = np.array(list(parts.values()), dtype=float)
     return list(parts)[int(rng.choice(len(p), p=p / p.sum()))]
