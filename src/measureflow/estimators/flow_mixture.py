@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -183,7 +183,7 @@ class FlowMixture(FittedMixture):
         K = self.n_clusters
         if K is not None and len(rows.weights) < K:
             raise ValueError(f"n_clusters={K} exceeds the {len(rows.weights)} distinct rows of X (n_samples too small)")
-        known = {"n_clusters": K, "snr_db": self.snr_db, "n_layers": self.n_layers}
+        known: dict[str, Any] = {"n_clusters": K, "snr_db": self.snr_db, "n_layers": self.n_layers}
         sketch = self.assume == "any"  # the second flow is better on rows that are not round
         found = Search(self._model(), rows, **known, sketch=sketch).run(polish=self.polish)
         self._gaussians = GaussianClusters.of(found.frame, found.mixture)
