@@ -1,4 +1,4 @@
-"""What a fitted mixture answers: labels, probabilities, pairs, densities, samples."""
+"""The methods of a fitted mixture: labels, probabilities, pairs, densities, samples."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MOST_PAIRED = 4096  # rows up to which all pairs are computed at once
 
 
 class FittedMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, DensityMixin, BaseEstimator):
-    """What a fitted `FlowMixture` can tell; only ``flow_`` may run a flow, where the fit did without one."""
+    """The methods of a fitted `FlowMixture`; only ``flow_`` may run a flow, where the fit ran none."""
 
     missing: str  # parameters and results that `FlowMixture` sets
     label_outliers: bool
@@ -40,7 +40,7 @@ class FittedMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
 
     @one_thread()
     def predict(self, X):
-        """The most probable cluster of each row; no flow is run."""
+        """The most probable cluster of each row."""
         X, kept = self._rows_to_label(X)
         return self._labelled(X, kept)[0]
 
@@ -54,7 +54,7 @@ class FittedMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
     def co_clustering(self, X, Y=None):
         """The probability (n, m) that rows of X belong together with rows of Y, or of X where Y is None.
 
-        A row that was not seen by the flow of shapes counts as the nearest one that was.
+        A row that the second flow did not see has the probabilities of the nearest row that it saw.
         """
         X = self._rows_to_label(X, drop=False)[0]
         Y = X if Y is None else self._rows_to_label(Y, drop=False)[0]
@@ -108,7 +108,7 @@ class FittedMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
     @property
     @one_thread()
     def flow_(self) -> FlowDial:
-        """The trajectory of the rows along the flow of Gaussians, and the dial from fine to coarse."""
+        """The trajectory of the rows along the first flow, whose ``cut`` gives clusters at other ratios."""
         check_is_fitted(self)
         if self._dial is None:
             self._dial = FlowDial.of(self._flowed, self._gaussians, self._settings)
