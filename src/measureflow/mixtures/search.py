@@ -123,9 +123,9 @@ class Search:
             return self._in(Frame.of(self.rows, scaled=False))
         size = SKETCH_ROWS if self.sketch else FRAME_ROWS
         if len(self.rows.weights) > size:
+            few = self.rows.sample(size)
             known = {"n_clusters": self.n_clusters, "n_layers": self.n_layers}
-            known |= {"sketch": self.sketch, "rough": self.sketch}
-            found = Search(self.model, self.rows.sample(size), **known).round_clusters()
+            found = Search(self.model, few, **known, sketch=self.sketch, rough=self.sketch).round_clusters()
             frame = found.frame
             if self.sketch and isinstance(found.mixture, SharedNoise):  # few rows learn a shape badly
                 frame = frame.relearned(frame.inward(self.rows), found.mixture)
