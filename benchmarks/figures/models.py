@@ -37,8 +37,8 @@ WORDS = {
 MIXTURES = "random mixtures, drawn as they are needed: "
 SHAPES = "[sets of clusters of many shapes](prior.md), drawn as they are needed"
 LEARNED = {
-    "any-shape": "On {evaluate_sets} sets of {evaluate_n} rows that training never saw: the loss, the adjusted Rand index of "
-    "the partition it asks for by itself, and by how much its number of clusters is off, as training went on:",
+    "any-shape": "On {evaluate_sets} sets of {evaluate_n} rows never trained on: the loss, the adjusted Rand index "
+    "of the partition it asks for by itself, and by how much its number of clusters is off, as training went on:",
 }
 LEARNED_W2 = "Squared W2 on the test sets of Zimin 2025, E.1, at 1000 points, as training went on:"
 NAMES = {"pairs": "loss", "ari": "index", "k_error": "clusters off by"}
