@@ -25,8 +25,8 @@ def cluster(
         int | None,
         typer.Option(
             min=0,
-            help="How many parts of the rows to fit again, to see which clusters come back; 0 for none. Ten by "
-            "default where there are 20 to 1,000 rows.",
+            help="How many times to fit 80% of the rows again, to see which clusters come back; 0 for none. By "
+            "default 10 if there are 20 to 1,000 rows.",
         ),
     ] = None,
     missing: Annotated[str, typer.Option(help="Rows with missing values: drop, or error.")] = "drop",

@@ -84,7 +84,10 @@ def _pictures(summary: Summary) -> dict[str, tuple[str, Figure]]:
     out = {
         "The clusters": (f"A dot is a row, a number the centre of a cluster. {hollow}".strip(), clusters),
         "The flow": ("Each row is a token. The layers of the transformer move it along its line, from grey.", flow),
-        "How probable is each K?": ("K was asked for." if asked else "K is the number of clusters; in colour, the answer.", odds),
+        "How probable is each K?": (
+            "K was asked for." if asked else "K is the number of clusters; in colour, the answer.",
+            odds,
+        ),
     }
     curve = dial_curve(summary.table)
     if curve:
