@@ -17,7 +17,7 @@ def explore(
 ) -> None:
     """Open the web page: cluster a table and watch it happen, play with attention, take circuits apart.
 
-    The page is served to this machine alone and connects to no other.
+    The page is served on this machine only, and your data stay on it.
 
     Examples:
 

@@ -240,7 +240,7 @@ def paper_file(request: Request, paper: str, name: str, file: str, download: boo
 def serve(app: FastAPI, port: int = 0, *, host: str = "127.0.0.1", browser: bool = True) -> None:
     """Serve until interrupted; port 0 takes any that is free. The address is printed, and opened if ``browser``.
 
-    A ValueError says why a port cannot be used.
+    A ValueError says why a port is not available.
     """
     import socket
     import webbrowser
@@ -251,7 +251,7 @@ def serve(app: FastAPI, port: int = 0, *, host: str = "127.0.0.1", browser: bool
         listener = socket.create_server((host, port))
     except OSError as error:
         why = str(error.strerror).partition(" (")[0].lower()
-        raise ValueError(f"port {port} cannot be used, {why}; without --port a free one is taken") from None
+        raise ValueError(f"port {port} is not available: {why}; leave out --port to take a free one") from None
     with listener:
         address = f"http://{host}:{listener.getsockname()[1]}/"
         print(f"The explorer is at {address} (Ctrl-C ends it)", flush=True)
