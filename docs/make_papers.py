@@ -19,7 +19,7 @@ from PIL import Image
 
 from measureflow.explorer.papers import TITLES
 from measureflow.reproduce import PAPERS, SIZES, artefacts, reproduce, shown
-from measureflow.reproduce.provenance import stale
+from measureflow.reproduce.provenance import computing_digest, stale
 from measureflow.reproduce.run import as_markdown, module_of, read_record
 
 HERE = Path(__file__).parent / "papers"
@@ -173,10 +173,13 @@ def keep_tables(run: Path, kept: Path) -> None:
             shutil.copy(table, kept)
 
 
-def restore(run: Path, kept: Path, record: dict | None) -> None:
-    """Lay the kept tables of the run that a page shows where `reproduce` reads them back, unless a run is there."""
+def restore(run: Path, kept: Path, record: dict | None, computing: str) -> None:
+    """Lay the kept tables of the run that a page shows where `reproduce` reads them back, unless a run is there.
+
+    Tables that were computed otherwise than by the code of the digest ``computing`` are left where they are.
+    """
     tables = sorted(kept.glob("*.csv"))
-    if not tables or record is None or "computing" not in record or (run / "run.json").exists():
+    if not tables or record is None or record.get("computing") != computing or (run / "run.json").exists():
         return
     cache = run / "cache" / record["size"]
     cache.mkdir(parents=True, exist_ok=True)
@@ -194,7 +197,8 @@ def make_all(results: Path) -> None:
     cost = {job: before.get(job[0], {}).get(job[1], {}).get("seconds", float("inf")) for job in todo}
     for paper, name in sorted(todo, key=cost.__getitem__):
         print(f"{paper} {name}", flush=True)
-        restore(results / paper / name, TABLES / paper / name, before.get(paper, {}).get(name))
+        computing, record = computing_digest(module_of(paper, name)), before.get(paper, {}).get(name)
+        restore(results / paper / name, TABLES / paper / name, record, computing)
         reproduce(paper, name, SIZE.get((paper, name), "small"), results)
     print(f"{len(todo)} artefacts in {time.perf_counter() - began:,.0f} s")
 

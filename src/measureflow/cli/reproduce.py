@@ -35,12 +35,17 @@ def reproduce(
 
     from measureflow.reproduce import PAPERS, artefacts, shown
     from measureflow.reproduce import reproduce as make
+    from measureflow.reproduce.provenance import stale
+    from measureflow.reproduce.run import module_of
 
     try:
         if show or paper is None:
             pages = shown()
             wanted = {name: artefacts(name) for name in (PAPERS if paper is None else (paper,))}
             shelf = {name: {one: pages.get(name, {}).get(one) for one in names} for name, names in wanted.items()}
+            for name, one, run in ((name, *item) for name, runs in shelf.items() for item in runs.items()):
+                if run is not None:
+                    run["older"] = stale(run, module_of(name, one))
             lines = [_shelf_line(name, one, run) for name, runs in shelf.items() for one, run in runs.items()]
             typer.echo(json.dumps(shelf, indent=2) if as_json else "\n".join(lines))
             return
@@ -60,7 +65,9 @@ def reproduce(
 
 
 def _shelf_line(paper: str, artefact: str, run: dict | None) -> str:
-    """One artefact: the size of the run that the pages show, what it spent, and what it is."""
+    """One artefact: the size of the run that the pages show, what it is, if its code is newer, and what it spent."""
     if run is None:
         return f"{paper:<13}{artefact:<15}{'-':<7}not shown in the pages"
-    return f"{paper:<13}{artefact:<15}{run['size']:<7}{run['title'].partition(', ')[2]} [{run['budget']}]"
+    what = run["title"].partition(", ")[2]
+    age = f" (older than its code: {', '.join(run['older'])})" if run["older"] else ""
+    return f"{paper:<13}{artefact:<15}{run['size']:<7}{what}{age} [{run['budget']}]"

@@ -122,13 +122,17 @@ def _reached(parts: list[tuple[str, ast.stmt]], file: str, roots: set[str]) -> l
 
     An import is reached by what uses its name in the same file alone.
     """
-    inside = [not _names(part) or (name == file and bool(_names(part) & roots)) for name, part in parts]
+    bound = [(_names(part), _imports(part)) for _, part in parts]
+    mentioned = [{(name, word) for word in _used(part)} for name, part in parts]
+    inside = [
+        not names or (name == file and bool(names & roots)) for (name, _), (names, _) in zip(parts, bound, strict=True)
+    ]
     while True:
-        used = {(name, word) for (name, part), now in zip(parts, inside, strict=True) if now for word in _used(part)}
+        used = set().union(*(pairs for pairs, now in zip(mentioned, inside, strict=True) if now))
         words = {word for _, word in used}
         grown = [
-            now or any((name, word) in used if _imports(part) else word in words for word in _names(part))
-            for (name, part), now in zip(parts, inside, strict=True)
+            now or any((name, word) in used if imports else word in words for word in names)
+            for (name, _), (names, imports), now in zip(parts, bound, inside, strict=True)
         ]
         if grown == inside:
             return [each for each, now in zip(parts, inside, strict=True) if now]

@@ -33,6 +33,7 @@ from measureflow.attention import (
 )
 from measureflow.flows import Uniform, integrate, rk4
 from measureflow.measures import Empirical
+from measureflow.reproduce.axes import few_decades
 from measureflow.reproduce.verdicts import Verdict, judged
 
 TITLE = "Castin 2025, Theorem 3.1 and Proposition B.14: stability, and where it ends"
@@ -199,14 +200,20 @@ def render(tables: dict[str, pd.DataFrame]) -> dict:
     import matplotlib.pyplot as plt
 
     names = list(dict.fromkeys(tables["pairs"]["attention"]))
-    figure, axes = plt.subplots(1, len(names) + 1, figsize=(11, 2.8), layout="constrained")
+    across = math.ceil((len(names) + 1) / 2)
+    figure, grid = plt.subplots(2, across, figsize=(8.5, 5), layout="constrained")
+    axes = list(grid.flat)
     for axis, name in zip(axes, names, strict=False):
         for _, pair in tables["pairs"].query("attention == @name").groupby("pair"):
             axis.plot(pair["time"], pair["growth"], color="#1f6feb", lw=0.8, alpha=0.6)
         axis.set(title=name, xlabel="time")
-    axes[0].set_ylabel("W2 over its start")
-    axes[-1].loglog(tables["masked"]["W2"], tables["masked"]["difference of the fields"], "o-", color="#d98032")
+    for row in grid:
+        row[0].set_ylabel("W2 over its start")
+    masked = tables["masked"]
+    axes[-1].loglog(masked["W2"], masked["difference of the fields"], "o-", color="#d98032")
     axes[-1].set(title="masked, B.14", xlabel="W2", ylabel="fields apart")
+    few_decades(axes[-1].xaxis)
+    few_decades(axes[-1].yaxis)
     for axis in axes:
         axis.spines[["top", "right"]].set_visible(False)
     return {"stability": figure}

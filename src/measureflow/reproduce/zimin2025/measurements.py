@@ -16,7 +16,7 @@ from measureflow.training.config import seeded
 
 LEVELS = {"High SNR": 15.0, "Moderate SNR": 10.0, "Low SNR": 5.0}
 SETS = {"tiny": 2, "small": 60, "paper": 500}
-SLOW_SETS = {"tiny": 2, "small": 20, "paper": 500}  # for contestants that take seconds a set
+SLOW_SETS = {"tiny": 2, "small": 10, "paper": 500}  # for contestants that take seconds a set
 POINTS = {"tiny": 60, "small": 1000, "paper": 1000}
 SEED = 2025  # never used in training, which draws from the stream "train"
 CHUNK = 10  # sets scored between two writes

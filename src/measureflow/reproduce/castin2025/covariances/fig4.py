@@ -39,7 +39,7 @@ def render(tables: dict[str, pd.DataFrame]) -> dict:
 
 def tabulate(tables: dict[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
     """How many runs under random V go to zero."""
-    return {"values": values.tabulate(tables["values"])}
+    return {"values": values.tabulate(tables["values"]).rename(columns=lambda name: name.replace("_", " "))}
 
 
 def verdicts(tables: dict[str, pd.DataFrame]) -> list[Verdict]:
