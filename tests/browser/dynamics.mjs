@@ -108,7 +108,7 @@ test("a larger run says how it ended, in the server's words", async ({ page, add
   await page.locator('[data-preset="blowup"]').click();
   const said = page.locator('[data-job="done"]');
   await page.getByRole("button", { name: "Run it" }).click();
-  await said.waitFor({ timeout: 120_000 });
+  await said.waitFor({ timeout: 300_000 }); // as long as the library is waited for elsewhere
   assert.match(await said.innerText(), /^Blow-up in finite time, at t = 0\.\d+\. Shown above: \d+ states/);
   const result = { times: [0, 1], points: [[[0, 0], [1, 1], [0, 1], [1, 0]], [[0, 0], [2, 2], [0, 2], [2, 0]]], ending: "It outgrew the limit: divergence in infinite time." };
   await page.route("**/api/simulate/*", (route) => route.fulfill({ json: { id: "0", state: "done", progress: 1, result } }));
