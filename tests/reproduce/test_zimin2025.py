@@ -14,7 +14,7 @@ from measureflow.models import load_pretrained
 from measureflow.reproduce import artefacts, opponents, reproduce
 from measureflow.reproduce.opponents import em_with_bic, kmeans, shared_variance_em
 from measureflow.reproduce.run import module_of
-from measureflow.reproduce.zimin2025 import contestants, curves, easy_to_hard, fig8, orderings, rescale
+from measureflow.reproduce.zimin2025 import contestants, easy_to_hard, fig8, orderings, rescale
 from measureflow.reproduce.zimin2025.contestants import BASE, BUDGETS, Classical
 from measureflow.reproduce.zimin2025.measurements import LEVELS, SEED, measure
 from measureflow.reproduce.zimin2025.tables import BY_NAME, DEPTHS, ROUNDED, draw_columns, printed
@@ -174,34 +174,6 @@ def test_other_verdicts_follow_the_data(name, claim, before, table, column, chan
     assert before in ("any", the(words(module, tables), claim))
     tables[table][column] = change(tables[table])
     assert the(words(module, tables), claim) == after
-
-
-def test_curves_are_held_to_the_sides_that_the_table_prints():
-    """Uniform -> Unit is printed above k-means at 15 and 10 dB, below at 5 dB: to lie below throughout is to fail."""
-    fig9 = curves.BY_NAME["fig9"]
-    levels = (5.0, 7.0, 15.0)
-
-    def gaps(signs):
-        rows = [(c.name, snr, sign, 0.1) for c in fig9.columns[1:] for snr, sign in zip(levels, signs, strict=True)]
-        return pd.DataFrame(rows, columns=["column", "snr_db", "gap", "error"])
-
-    sides = {signs: words(fig9, {"gaps": gaps(signs)}) for signs in [(-1, 1, 1), (-1, -1, -1), (-1, 0.1, 0.1)]}
-    assert [the(said, "Uniform -> Unit and") for said in sides.values()] == ["holds", "fails", "holds"]
-    assert [the(said, "Unit -> Unit and") for said in sides.values()] == ["fails", "holds", "holds"]
-    said = fig9.verdicts({"gaps": gaps((-1, 0.1, 1))})
-    assert said[1].printed == "below at 5 dB; above at 10, 15 dB"
-    assert said[1].ours == "below at 5 dB; above at 15 dB; too close to tell at 7 dB"
-
-
-def test_gaps_are_of_the_same_sets():
-    """The sets vary by far more than the columns differ, and a slow column has fewer of them."""
-    rows = [(name, 5.0, i, 10 * NOISE[i] + mean) for name, mean in (("a", 2.0), ("b", 1.0)) for i in range(40)]
-    scores = pd.DataFrame(
-        rows + [("c", 5.0, i, 10 * NOISE[i] + 3) for i in range(5)], columns=["column", "snr_db", "set", "w2"]
-    )
-    gaps = curves.paired_gaps(scores, ["a", "b", "c", "no weights"]).set_index("column")
-    assert gaps["gap"].to_dict() == pytest.approx({"b": -1.0, "c": 1.0})
-    assert (gaps["error"] < 1e-12).all()  # of rounding
 
 
 def test_scores_of_other_weights_are_not_taken_for_these(monkeypatch):
