@@ -119,7 +119,7 @@ test("the address holds the whole state, and settings survive a visit to another
   };
   await same();
   await page.getByRole("link", { name: "Circuits" }).click();
-  await page.getByRole("heading", { name: /k-means/ }).first().waitFor();
+  await page.getByRole("heading", { name: /k.means/ }).first().waitFor();
   await page.getByRole("link", { name: "Cluster" }).click();
   await same();
 });
