@@ -1,6 +1,7 @@
 """How Sphinx builds these pages. The built site asks nothing of the network: formulas are MathML."""
 
 import re
+import sys
 from pathlib import Path
 
 from docutils.nodes import SkipNode
@@ -9,6 +10,8 @@ from docutils.utils.math.latex2mathml import tex2mathml
 from sphinx.util import logging
 
 import measureflow
+
+sys.path.insert(0, str(Path(__file__).parent))  # for gallery_order
 
 project = "measureflow"
 author = "the measureflow authors"
@@ -33,6 +36,7 @@ sphinx_gallery_conf = {
     "gallery_dirs": "gallery",
     "filename_pattern": r"/plot_",  # these are run, and their pictures shown
     "ignore_pattern": r"(^|/)(?!plot_)[^/]*\.py$",  # any other script is not a page
+    "within_subsection_order": "gallery_order.AsRead",
     "download_all_examples": False,
     "show_memory": False,
     "show_signature": False,

@@ -49,7 +49,7 @@ profile.insert(0, "customers", np.bincount(segments.labels_))
 print(profile)
 
 # %%
-# The picture that goes into the meeting.
+# A picture to show to others.
 
 figure, axes = plt.subplots(1, 2, figsize=(10, 4.2), layout="constrained")
 for ax, (across, up) in zip(axes, [("orders", "basket"), ("days_since", "basket")], strict=True):
@@ -58,5 +58,5 @@ for ax, (across, up) in zip(axes, [("orders", "basket"), ("days_since", "basket"
         ax.scatter(inside[across], inside[up], s=14, alpha=0.7, label=f"segment {k}: {len(inside)} customers")
     ax.set(xscale="log", yscale="log", xlabel=across, ylabel=up)
     ax.spines[["top", "right"]].set_visible(False)
-axes[0].legend(frameon=False, fontsize=9)
+axes[0].legend(frameon=False, fontsize=9, loc="upper left")
 plt.show()

@@ -2,9 +2,9 @@
 More rows than fit in memory
 ============================
 
-A Dask array is summarised block by block, the summary is clustered, and every block is labelled in turn: no more than a
-few blocks are in memory at a time, and one label for each row. The same lines run on a cluster of machines when a Dask
-client is there. It needs the extra ``dask``: ``pip install measureflow[dask]``.
+A Dask array is summarised block by block, the summary is clustered, and every block is labelled in turn. Only a few
+blocks and the labels are in memory at a time. With a Dask client, the same lines run on a cluster of machines. This
+needs the extra ``dask``: ``pip install measureflow[dask]``.
 """
 
 # %%

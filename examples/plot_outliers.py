@@ -2,10 +2,9 @@
 Rows that belong to nothing
 ===========================
 
-Sensors fail, people mistype, and a few rows belong to no cluster. `FlowMixture` tells them in one of two ways. Where
-the flow of shapes decides, rows that more likely belong to nothing are in ``outliers_``, and labelled -1 if asked.
-Where the Gaussians' partition is taken, strays come as a cluster of their own, wider than the others. No threshold has
-to be chosen in either; look at both.
+Sensors fail, people mistype, and a few rows belong to no cluster. `FlowMixture` shows them in one of two ways. Usually
+they are in ``outliers_``, and labelled -1 if you ask for it. But if the clusters are taken to be Gaussians, strays may
+form a cluster of their own, much wider than the others. No threshold has to be chosen; look at both.
 """
 
 # %%
@@ -31,8 +30,8 @@ for k in range(mixture.n_clusters_):
     print(f"cluster {k}: {inside.sum()} rows, {(inside & stray).sum()} of them strays; it is {width:.1f} wide")
 
 # %%
-# Crosses, if there are any, belong to nothing; a cluster far wider than the others is strays. One that fell into a
-# group is, to all that can be known, one of it.
+# Crosses are outliers; a cluster far wider than the others would be strays too. A stray that fell into a group cannot
+# be told from its members.
 
 figure, ax = plt.subplots(figsize=(6.4, 5), layout="constrained")
 ax.scatter(*X[~found].T, c=mixture.labels_[~found], cmap="tab10", vmax=9, s=16, alpha=0.75)

@@ -2,13 +2,13 @@
 Beside HDBSCAN, a Gaussian mixture and k-means
 ==============================================
 
-The same rows, four methods, none told the number of clusters. Each has data on which it is the right choice; the
-README's table counts over many. Penguins have three species, which nobody uses but to judge.
+Four methods on the same rows, none told the number of clusters. Each is the right choice for some data; the table in
+the README has the scores over many tables. Penguins have three species, which are used only to judge the answers.
 """
 
 # %%
-# Peers as people run them: the Gaussian mixture of least BIC over four kinds of covariance, k-means with the number of
-# clusters of best silhouette, HDBSCAN as it comes.
+# The others as people run them: the Gaussian mixture with the lowest BIC over four kinds of covariance, k-means with
+# the best silhouette, HDBSCAN with its defaults.
 
 import warnings
 

@@ -2,8 +2,8 @@
 A stream of rows
 ================
 
-Rows that arrive in batches and need not be kept: ``partial_fit`` remembers a weighted summary of them. Clusters that
-appear later are found when enough of their rows have come, and a cluster keeps its rows from then on.
+Rows that arrive in batches need not be kept: ``partial_fit`` remembers a weighted summary of them. A cluster that
+appears later is found once enough of its rows have come.
 """
 
 # %%

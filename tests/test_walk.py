@@ -153,7 +153,7 @@ def test_a_port_that_is_taken_is_told_with_a_way_out():
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(
-            ValueError, match=f"port {port} cannot be had, .*; without --port a free one is taken"
+            ValueError, match=f"port {port} is not available: .*; leave out --port to take a free one"
         ) as told:
             serve(create_app(), port, browser=False)
     assert "Errno" not in str(told.value)

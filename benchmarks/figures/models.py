@@ -37,8 +37,8 @@ WORDS = {
 MIXTURES = "random mixtures, drawn as they are needed: "
 SHAPES = "[sets of clusters of many shapes](prior.md), drawn as they are needed"
 LEARNED = {
-    "any-shape": "On 128 sets of 200 rows that training never saw, as it went on: the loss, the adjusted Rand index of "
-    "the partition it asks for by itself, and by how much its number of clusters is off:",
+    "any-shape": "On {evaluate_sets} sets of {evaluate_n} rows never trained on: the loss, the adjusted Rand index "
+    "of the partition it asks for by itself, and by how much its number of clusters is off, as training went on:",
 }
 LEARNED_W2 = "Squared W2 on the test sets of Zimin 2025, E.1, at 1000 points, as training went on:"
 NAMES = {"pairs": "loss", "ari": "index", "k_error": "clusters off by"}
@@ -65,7 +65,8 @@ def model_card(folder: Path) -> str:
     facts += training_cost(folder, card)
     parts.append(table(["", ""], facts))
     if scores := read_csv(folder / "evaluations.csv"):
-        parts += [LEARNED.get(card["kind"], LEARNED_W2), learning(scores)]
+        recipe = tomllib.loads(config.read_text(encoding="utf-8")) if config.is_file() else {}
+        parts += [LEARNED.get(card["kind"], LEARNED_W2).format(**recipe), learning(scores)]
     return "\n\n".join([*parts, "**Limits**", limits])
 
 

@@ -90,6 +90,19 @@ test("the dial is the library's: another dial, another answer, and back", async 
   assert.doesNotMatch(page.url(), /db=/);
 });
 
+once("where another K is more probable than that of the answer, the reason is told", async ({ page, address }) => {
+  const told = page.locator(".odds").getByText("K = 7 is more probable. Clusters are chosen by which rows belong together");
+  await clusters(page, address, "?data=faithful");
+  assert.equal(await told.count(), 0);
+  await page.route("**/api/fit*", async (route) => {
+    const said = await (await route.fetch()).json();
+    await route.fulfill({ json: { ...said, n_clusters_posterior: { [said.n_clusters]: 0.3, 7: 0.7 } } });
+  });
+  await upload(page, "groups.csv", groups(90));
+  await opened(page, "groups.csv");
+  await told.waitFor();
+});
+
 test("the curve of K over the dial names its plateaus", async ({ page, address }) => {
   await clusters(page, address);
   await upload(page, "groups.csv", groups(240));

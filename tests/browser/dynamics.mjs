@@ -34,16 +34,21 @@ test("after a blow-up another attention plays", async ({ page, address }) => {
 
 test("presets, arrows, a scrubber, two attentions side by side, and all of it in the address", async ({ page, address }) => {
   await page.goto(`${address}/#dynamics`);
-  for (const preset of ["collapse", "rotate", "directions", "shift"]) await page.locator(`[data-preset="${preset}"]`).click();
-  await page.getByRole("combobox", { name: "Beside it" }).selectOption("softmax");
+  const lit = () => page.locator('[data-preset][aria-pressed="true"]').evaluateAll((all) => all.map((one) => one.dataset.preset));
+  for (const preset of ["collapse", "rotate", "directions", "shift"]) {
+    await page.locator(`[data-preset="${preset}"]`).click();
+    assert.deepEqual(await lit(), [preset]);
+  }
+  await page.getByRole("combobox", { name: "Compare with" }).selectOption("softmax");
+  assert.deepEqual(await lit(), [], "two attentions are no preset");
   await until(async () => (await clock(page)) > 1, "some flow");
   await page.getByRole("button", { name: "Pause" }).click();
   assert.equal(await page.locator(".worlds canvas").count(), 2);
   const end = await page.locator(".worlds canvas").first().evaluate((canvas) => canvas.toDataURL());
-  await page.getByLabel("Arrows of the field").uncheck();
+  await page.getByLabel("Show the field as arrows").uncheck();
   await page.waitForTimeout(100);
   assert.notEqual(await page.locator(".worlds canvas").first().evaluate((canvas) => canvas.toDataURL()), end);
-  await page.getByLabel("Arrows of the field").check();
+  await page.getByLabel("Show the field as arrows").check();
   await page.waitForTimeout(100);
   assert.equal(await page.locator(".worlds canvas").first().evaluate((canvas) => canvas.toDataURL()), end);
   await move(page.getByRole("slider", { name: "Time" }), 0.4);
@@ -55,10 +60,10 @@ test("presets, arrows, a scrubber, two attentions side by side, and all of it in
   await page.goto("about:blank");
   await page.goto(url);
   await page.locator(".worlds canvas").nth(1).waitFor();
-  assert.equal(await page.getByRole("combobox", { name: "Beside it" }).inputValue(), "softmax");
+  assert.equal(await page.getByRole("combobox", { name: "Compare with" }).inputValue(), "softmax");
 });
 
-test("a token under the pointer shows whom it looks at", async ({ page, address }) => {
+test("a token under the pointer shows what it attends to", async ({ page, address }) => {
   await page.goto(`${address}/#dynamics`);
   await until(async () => (await clock(page)) > 0.2, "some flow");
   await page.getByRole("button", { name: "Pause" }).click();
@@ -84,7 +89,7 @@ test("a token under the pointer shows whom it looks at", async ({ page, address 
 
 test("the server flows the cloud that was chosen, and can be told to stop", async ({ page, address }) => {
   await page.goto(`${address}/#dynamics`);
-  await page.getByRole("combobox", { name: "First cloud" }).selectOption("ring");
+  await page.getByRole("combobox", { name: "Starting cloud" }).selectOption("ring");
   const sent = page.waitForRequest((request) => request.url().endsWith("/api/simulate") && request.method() === "POST");
   await page.getByRole("button", { name: "Run it" }).click();
   const { points } = (await sent).postDataJSON();
@@ -109,4 +114,14 @@ test("a larger run says how it ended, in the server's words", async ({ page, add
   await page.route("**/api/simulate/*", (route) => route.fulfill({ json: { id: "0", state: "done", progress: 1, result } }));
   await page.getByRole("button", { name: "Run it" }).click();
   await until(async () => (await said.innerText()) === `${result.ending} Shown above: 2 states, up to t = 1.00.`, "how it ended");
+});
+
+test("nothing jumps from preset to preset", async ({ page, address }) => {
+  await page.goto(`${address}/#dynamics`);
+  const tops = [];
+  for (const preset of ["shift", "collapse", "blowup", "rotate", "directions"]) {
+    await page.locator(`[data-preset="${preset}"]`).click();
+    tops.push((await page.locator(".panel.stage").boundingBox()).y + (await page.evaluate(() => scrollY)));
+  }
+  assert.equal(new Set(tops).size, 1, `the picture is at ${tops.join(", ")}`);
 });

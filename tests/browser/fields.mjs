@@ -25,6 +25,19 @@ export async function checkFields() {
   }
 }
 
+/** Marks of an axis: round numbers, each with words of its own, however narrow the axis is. */
+export async function checkTicks() {
+  const { short, ticks } = await moduleOf("numbers.ts");
+  for (const [low, high] of [[0, 1], [1.1801, 1.1812], [-2.2004, -2.1997], [99_990, 100_010], [1e6, 1e6 + 40], [1e-5, 3e-5], [0, 1e7]]) {
+    const marks = ticks(low, high, 4);
+    assert.ok(marks.length > 1, `${low} to ${high}`);
+    const words = marks.map((mark) => short(mark, marks[1] - marks[0]));
+    assert.equal(new Set(words).size, marks.length, words.join(", "));
+    words.forEach((one, i) => assert.ok(Math.abs(Number(one) - marks[i]) < 0.5 * (marks[1] - marks[0]), `${one} is not ${marks[i]}`));
+  }
+  assert.equal(short(0.5, NaN), "0.5"); // a mark alone
+}
+
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   await checkFields();
   console.log("The page's attention gives the numbers of the library.");

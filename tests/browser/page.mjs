@@ -5,7 +5,7 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ROOT, shoot } from "./harness.mjs";
-import { checkFields } from "./fields.mjs";
+import { checkFields, checkTicks } from "./fields.mjs";
 import { checkReader } from "./reader.mjs";
 import { answered, clusters, everywhere, once, still, test } from "./support.mjs";
 
@@ -25,6 +25,8 @@ once("the committed page is what the source builds", async () => {
 once("the page reads tables as the library does", checkReader);
 
 once("the page computes attention as the library does", checkFields);
+
+once("the marks of an axis differ in words, however narrow it is", checkTicks);
 
 test("the keyboard reaches everything", async ({ page, address }) => {
   await clusters(page, address);

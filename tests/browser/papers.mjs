@@ -110,3 +110,16 @@ once("results on this machine are shown, ten rows of a table with the whole to d
   assert.equal(readFileSync(await file.path(), "utf8").trim().split("\n").length, 13);
   await shoot(page, "papers-made");
 });
+
+once("what was found is told sentence by sentence, and nothing of it is lost", async ({ page, address }) => {
+  const shelf = await (await fetch(`${address}/api/papers`)).json();
+  const all = shelf.flatMap(({ paper, artefacts }) => artefacts.map(({ name, found }) => [`${paper}-${name}`, found]));
+  const [id, found] = all.reduce((a, b) => (b[1].length > a[1].length ? b : a));
+  await page.goto(`${address}/#papers?open=${id}`);
+  const list = page.locator(`[data-artefact="${id}"] .verdict-list li`);
+  await list.first().waitFor();
+  const told = await list.allTextContents();
+  assert.ok(told.length > 2);
+  for (const one of told.slice(0, -1)) assert.match(one, /[.?!]$/);
+  assert.equal(told.join(" ").toLowerCase(), found.replaceAll(/\s+/g, " ").trim().toLowerCase());
+});

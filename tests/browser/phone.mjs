@@ -43,7 +43,7 @@ for (const theme of ["light", "dark"]) {
     await page.locator('[data-preset="collapse"]').click();
     await above(page, page.locator(".stage"), page.getByRole("combobox", { name: "Attention" }));
     await above(page, page.getByRole("combobox", { name: "Attention" }), page.locator('canvas[aria-label="Paths of covariances in the cone"]'));
-    await page.getByRole("combobox", { name: "Beside it" }).selectOption("softmax");
+    await page.getByRole("combobox", { name: "Compare with" }).selectOption("softmax");
     assert.equal(await page.locator(".worlds canvas").count(), 2);
     await fits(page);
     await page.getByRole("link", { name: "Circuits" }).click();

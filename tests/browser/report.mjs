@@ -28,7 +28,14 @@ once("the report of a table with many columns fits a screen and a phone, light a
       const paper = await page.evaluate(() => getComputedStyle(document.body).backgroundColor);
       assert.equal(paper === "rgb(255, 255, 255)", colorScheme === "light");
       assert.equal(await page.locator(".pictures img").count(), 4);
-      await page.getByRole("columnheader", { name: "comes back" }).waitFor();
+      assert.equal(await page.locator(".pictures figcaption strong").count(), 4);
+      assert.ok((await page.locator(".sure li").count()) > 2, "how sure it is, a sentence each");
+      if (width > 500) await page.getByRole("columnheader", { name: "comes back in" }).waitFor();
+      else {
+        assert.equal(await page.getByRole("columnheader", { name: "comes back in" }).isVisible(), false); // each number has its name beside it
+        const said = await page.locator(".words td[data-name]").evaluateAll((all) => all.slice(0, 4).map((one) => ["::before", "::after"].map((part) => getComputedStyle(one, part).content)));
+        assert.deepEqual(said.slice(1), [["none", '" rows"'], ["none", "none"], ['"came back in "', "none"]]);
+      }
       await page.locator(".foot").getByText("A cluster comes back if a fit to 80% of the rows").waitFor();
       assert.ok((await page.locator(".heat tr").count()) > 2);
       await shoot(page, "report", { fullPage: true });

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from measureflow.coclustering.average import LEAST, SCALARS, SINGLE_ODDS, Average
+from measureflow.coclustering.average import LEAST, SCALARS, Average
 from measureflow.coclustering.facts import FACTS
 from measureflow.coclustering.opinions import Opinion
 from measureflow.training.fit_average import Asked, fit
@@ -21,18 +21,17 @@ def test_shapes_are_believed_as_far_as_the_numbers_say():
     as_said = AS_SAID.of_shapes(shapes, n_cut=2)
     assert as_said.together[0, 1] == pytest.approx(0.8)
     assert as_said.outlying.tolist() == [0.9, 0.0]
-    odds = SINGLE_ODDS * (0.2 + LEAST) / (0.8 + LEAST)
+    odds = (0.2 + LEAST) / (0.8 + LEAST)
     assert as_said.n_clusters[1] / as_said.n_clusters[2] == pytest.approx(odds)
     surer = replace(AS_SAID, shape_scale=2.0, shape_shift=np.log(2.0), count_exponent=2.0).of_shapes(shapes, n_cut=2)
     assert surer.together[0, 1] == pytest.approx(32 / 33)  # odds of four, squared and doubled
-    assert surer.n_clusters[1] / surer.n_clusters[2] == pytest.approx(odds**2 / SINGLE_ODDS)
+    assert surer.n_clusters[1] / surer.n_clusters[2] == pytest.approx(odds**2)
 
 
 def test_the_number_of_clusters_in_the_cut_gains_by_its_bonus():
     shapes = Opinion(np.eye(2), {2: 0.5, 3: 0.5}, np.zeros(2))
     found = replace(AS_SAID, count_exponent=0.0, cut_bonus=np.log(3.0)).of_shapes(shapes, n_cut=3).n_clusters
-    whole = SINGLE_ODDS + 1 + 3  # what one cluster has where nothing else is said, then two and three
-    assert found == pytest.approx({1: SINGLE_ODDS / whole, 2: 1 / whole, 3: 3 / whole})
+    assert found == pytest.approx({2: 1 / 4, 3: 3 / 4})
 
 
 def test_the_file_must_weigh_the_same_facts(tmp_path):

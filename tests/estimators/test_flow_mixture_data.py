@@ -1,5 +1,7 @@
 """FlowMixture on data as they come: uneven, repeated, missing, heavy-tailed, or in many columns."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,6 +11,7 @@ from sklearn.metrics import adjusted_rand_score
 from clusters import TRIANGLE, blobs
 from measureflow import FlowMixture
 from measureflow.estimators import UnfamiliarDataWarning
+from measureflow.mixtures.misfit import unwarned, warn_unfamiliar
 
 
 def test_columns_of_very_different_scale():
@@ -87,6 +90,15 @@ def test_unequal_spreads_are_warned_of():
     assert caught[0].filename == __file__  # the warning points at the caller
     assert mixture.n_clusters_ == 2
     np.testing.assert_allclose(np.sqrt(np.diagonal(mixture.covariances_, 0, 1, 2)), [[2.0] * 2, [0.2] * 2], rtol=0.1)
+
+
+def test_one_thread_without_warnings_leaves_those_of_the_others():
+    with ThreadPoolExecutor(1) as pool, unwarned():
+        warn_unfamiliar(["here, which would be an error"])
+        with pytest.warns(UnfamiliarDataWarning, match="there"):
+            pool.submit(warn_unfamiliar, ["there"]).result()
+    with pytest.warns(UnfamiliarDataWarning, match="afterwards"):
+        warn_unfamiliar(["here afterwards"])
 
 
 @pytest.mark.parametrize(("value", "word"), [(np.nan, "NaN"), (np.inf, "infinity"), (-np.inf, "infinity")])

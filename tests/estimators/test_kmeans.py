@@ -184,7 +184,7 @@ def test_layers_do_not_disturb_the_generator_of_torch():
     assert torch.equal(state, torch.get_rng_state())
 
 
-def test_infinite_gamma_is_settled_from_the_data_where_it_must_be_finite():
+def test_infinite_gamma_is_estimated_from_the_data_where_it_must_be_finite():
     X = blobs(50)
     assert math.isinf(TransformerKMeans(2).fit(X).gamma_)
     soft = TransformerKMeans(2, algorithm="soft", init=X[:2]).fit(X)

@@ -1,16 +1,19 @@
 """Round data keep the Gaussians' answer; rows that are not round end the search for Gaussians early."""
 
+import pickle
+
 import numpy as np
 import pytest
+import torch
 
 from measureflow import FlowMixture
 from measureflow.measures.priors import paper_test_prior
 from measureflow.mixtures.clusters import GaussianClusters
 from measureflow.mixtures.misfit import radial_misfit
 from measureflow.mixtures.rows import distinct_rows
-from measureflow.mixtures.search import FRAME_ROWS, Search
+from measureflow.mixtures.search import FRAME_ROWS, SKETCH_ROWS, Search
 from measureflow.mixtures.shared_noise import SharedNoise
-from measureflow.models import load_pretrained
+from measureflow.models import AnyDimensionFlow, load_pretrained
 from measureflow.training.config import seeded
 
 
@@ -56,7 +59,7 @@ def test_a_sketch_ends_with_the_sample_that_shows_a_shape():
     gaps = rows.points[:, None] - clusters.centers
     within = np.einsum("nk,nki,nkj->ij", r, gaps, gaps) / 900
     np.testing.assert_allclose(clusters.covariances[0], within, rtol=0.1, atol=0.1)  # the shape is that of all rows
-    assert len(sketch.flowed.seen.weights) == FRAME_ROWS  # more rows than the sample flowed, for the dial
+    assert len(sketch.flowed.seen.weights) == FRAME_ROWS  # more rows than the sample are to flow, for the dial
     assert len(whole.flowed.seen.weights) == 900
     assert sketch.mixture.weights.sum() == pytest.approx(1.0)
 
@@ -74,6 +77,34 @@ def test_a_number_that_was_asked_for_is_never_sketched():
     search = Search(load_pretrained("any-dimension"), rows, n_clusters=4, sketch=True)
     assert not search.sketch
     assert len(search.run(polish=True).mixture) == 4
+
+
+def test_a_sketched_fit_flows_for_its_dial_when_that_is_asked_for(monkeypatch):
+    calls, run = [], AnyDimensionFlow.flow_and_noise
+    monkeypatch.setattr(AnyDimensionFlow, "flow_and_noise", lambda *a, **k: calls.append(len(a[1][0])) or run(*a, **k))
+    fit = FlowMixture().fit(ellipses(900))
+    assert fit.gaussian_weight_ < 0.5
+    assert max(calls) <= SKETCH_ROWS
+    again = pickle.loads(pickle.dumps(fit))
+    assert len(fit.flow_[0]) == FRAME_ROWS
+    assert calls[-1] == FRAME_ROWS
+    n_calls = len(calls)
+    assert fit.flow_ is fit.flow_
+    assert len(calls) == n_calls
+    assert torch.equal(again.flow_[-1], fit.flow_[-1])
+
+
+def test_a_rough_search_flows_once_in_each_frame(monkeypatch):
+    monkeypatch.setattr("measureflow.mixtures.search.WRONG_SNR_DB", -1.0)  # any SNR is wrong
+    rows, flows = distinct_rows(ellipses(100), np.ones(100)), []
+    model, run = load_pretrained("any-dimension"), AnyDimensionFlow.flow_and_noise
+    monkeypatch.setattr(AnyDimensionFlow, "flow_and_noise", lambda *a, **k: flows.append(k["exact"]) or run(*a, **k))
+    counts = []
+    for rough in (False, True):
+        flows.clear()
+        Search(model, rows, n_clusters=3, rough=rough).round_clusters()
+        counts.append(sum(flows))
+    assert counts[0] == 2 * counts[1] > 0
 
 
 def test_misfit_is_small_for_gaussians_and_large_for_a_ring():

@@ -51,6 +51,6 @@ def test_atoms_are_worth_their_parameters_while_merging_them_costs_more():
     tree, mass = TokenTree(tokens, np.full(30, 1 / 30)), 300.0
     for noise in (1e-3, 0.05, 1.0, 1e3):
         lost = mass * tree.costs / (2 * noise)  # of log-likelihood, by the merge that leaves 29, 28, ..., 1 atoms
-        assert tree.n_worth(noise, mass) == 1 + (lost > 1.5 * np.log(mass)).sum()
-    assert tree.n_worth(1e3, mass) == 1
-    assert tree.n_worth(1e-9, mass) == 30
+        assert tree.n_by_bic(noise, mass) == 1 + (lost > 1.5 * np.log(mass)).sum()
+    assert tree.n_by_bic(1e3, mass) == 1
+    assert tree.n_by_bic(1e-9, mass) == 30

@@ -48,7 +48,7 @@ def cases(weights_delta: float) -> list[Case]:
         sphere = issubclass(geometry, Spherical)
 
         def add(name, row, step, geometry=geometry, sphere=sphere):
-            options = {} if name in ("lloyd", "soft") else {"l2": geometry is Euclidean}
+            options = {} if row().delta is None else {"l2": geometry is Euclidean}  # of decoders that see distances
             out.append(Case(name, row, lambda X, C, w, layer: step(X, C, w=w, spherical=sphere, **options), geometry))
 
         def weighed(weigh):

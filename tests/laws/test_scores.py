@@ -82,3 +82,12 @@ def test_matrices_are_buffers_by_hand_and_parameters_when_learned():
     assert not list(DotProduct(eye, eye).parameters())
     assert set(DotProduct(eye, eye).state_dict()) == {"Q.M", "K.M"}
     assert {name for name, _ in DotProduct(eye, eye, learn=True).named_parameters()} == {"Q.M", "K.M"}
+
+
+def test_learned_matrices_are_copies_of_the_one_they_begin_as():
+    M = torch.eye(2)
+    score = DotProduct(M, M, learn=True)
+    with torch.no_grad():
+        score.Q.M += 1
+    assert torch.equal(score.K.M, torch.eye(2))
+    assert torch.equal(M, torch.eye(2))

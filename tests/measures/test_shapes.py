@@ -7,6 +7,7 @@ from scipy.stats import kurtosis, skew
 from measureflow.measures.shapes import COLUMN_EFFECTS, PLACEMENTS, SCENES, SHAPES, ShapePrior, catalogue, columns
 from measureflow.measures.shapes.catalogue import draw_shape
 from measureflow.measures.shapes.placement import moved_apart
+from measureflow.measures.shapes.prior import OUTLIERS, background, crumbs, far_rows
 from measureflow.measures.shapes.scenes import round_mixture
 
 
@@ -281,6 +282,15 @@ def test_some_rows_belong_to_nothing():
     shares = [float((ShapePrior().sample(1, 200, rng(seed), d=2).labels < 0).float().mean()) for seed in range(100)]
     assert 0.15 < np.mean(np.array(shares) > 0) < 0.45
     assert max(shares) <= 0.1
+
+
+def test_crumbs_are_tight_and_a_background_fills_the_box():
+    X = rng().standard_normal((500, 2))
+    even, far, tight = (kind(rng(1), X, 60) for kind in (background, far_rows, crumbs))
+    nearest = [np.median(np.sort(np.linalg.norm(Y[:, None] - Y, axis=-1))[:, 1]) for Y in (far, tight)]
+    assert nearest[1] < nearest[0] / 3
+    assert np.abs(far).max() > np.abs(X).max() >= np.abs(even).max() > 0.8 * np.abs(X).max()
+    assert sum(OUTLIERS.values()) == pytest.approx(1)
 
 
 @pytest.mark.parametrize(("batch", "n", "word"), [(0, 10, "batch"), (1, 1, "n at least 2")])

@@ -286,8 +286,7 @@ def test_perfect_answers_have_no_loss_between_pairs():
     labels = torch.tensor([[0, 0, 1, 1, 1]])
     same = (labels[:, :, None] == labels[:, None, :]).float()
     said = AnyShapeFlow(SMALL).together(torch.randn(1, 5, 2))
-    counts = torch.full((1, 100), -99.0)
-    counts[0, 1] = 99.0
+    counts = torch.full((1, 100), -99.0).index_fill(1, torch.tensor([1]), 99.0)
     sure = said._replace(logits=200 * same - 100, noise=torch.full((1, 5), -99.0), n_clusters=counts)
     assert together_loss(sure, LabelledShapes(torch.zeros(1, 5, 2), labels)) < 1e-6
 

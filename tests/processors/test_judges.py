@@ -67,7 +67,7 @@ def test_failures_and_errors_are_named_and_skips_are_not_passes(tmp_path):
 
 
 def test_a_run_that_was_stopped_goes_on(tmp_path, monkeypatch, capsys):
-    kinds = [StandIn("done"), StandIn("new")]
+    kinds = [StandIn("as it is"), StandIn("done", threads=2), StandIn("new", {"MKL_CBWR": "AVX2"})]
     monkeypatch.setattr("processors.run.all_stand_ins", lambda: kinds)
     monkeypatch.setattr("processors.run.OUT", tmp_path)
     (tmp_path / "done.xml").write_text('<testsuite><testcase classname="t" name="0"/></testsuite>')

@@ -4,7 +4,7 @@ import numpy as np
 
 from measureflow.estimators.stability import Stability
 from measureflow.report.summary import _each
-from measureflow.report.words import again, odds
+from measureflow.report.words import again, listed, more_probable, odds
 
 
 def test_where_no_number_is_probable_a_range_is_told():
@@ -27,3 +27,15 @@ def test_clusters_that_outlast_their_number_are_told():
     assert _each(stable, 3, 10) == ". Each of these 3 clusters came back at least 9 times"
     assert _each(Stability({3: 1.0}, np.ones(3), np.ones(3)), 3, 10) == ""
     assert _each(Stability({1: 0.5, 2: 0.5}, np.ones(1), np.ones(1)), 1, 10) == ""
+
+
+def test_another_number_that_is_more_probable_is_told():
+    assert more_probable({3: 0.39, 4: 0.22}, 4)[0].startswith("K = 3 is more probable (0.39): ")
+    assert more_probable({3: 0.221, 4: 0.219}, 4) == []  # the same to the two figures that are printed
+    assert more_probable({3: 0.2, 4: 0.8}, 4) == more_probable({}, 4) == []
+
+
+def test_many_names_are_cut_short():
+    names = [f"pixel_{i}" for i in range(64)]
+    assert listed(names, 3) == "pixel_0, pixel_1, pixel_2 and 61 more"
+    assert listed(names[:3], 3) == "pixel_0, pixel_1, pixel_2"

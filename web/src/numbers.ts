@@ -1,4 +1,4 @@
-/** Small numerics: random numbers with a seed, principal axes, distances. Matrices are rows in one flat array. */
+/** Small numerics: random numbers with a seed, principal axes, distances, marks of an axis. Matrices are rows in one flat array. */
 
 /** Uniform numbers in [0, 1) from a seed (mulberry32). */
 export function uniform(seed: number): () => number {
@@ -122,3 +122,21 @@ export function nearest(p: { x: ArrayLike<number>; d: number }, i: number, atoms
   }
   return best;
 }
+
+/** Round numbers between two, about `count` of them. */
+export function ticks(low: number, high: number, count: number): number[] {
+  const rough = (high - low) / Math.max(1, count);
+  const power = 10 ** Math.floor(Math.log10(rough));
+  const step = power * ([1, 2, 5, 10].find((m) => m * power >= rough) ?? 10);
+  const out = [];
+  for (let t = Math.ceil(low / step) * step; t <= high + 1e-9 * step; t += step) out.push(Math.abs(t) < step / 1e6 ? 0 : t);
+  return out;
+}
+
+/** A number in few digits; of marks `step` apart (NaN if there is one alone), in as many as tell them apart. */
+export const short = (v: number, step = NaN) => {
+  if (v === 0) return "0";
+  const needed = step > 0 ? Math.max(1, Math.min(12, Math.ceil(Math.log10(Math.abs(v) / step) + 1))) : 1;
+  const plain = Math.abs(v) < 1e5 && Math.abs(v) >= 1e-3;
+  return plain ? String(+v.toPrecision(Math.max(3, needed))) : v.toExponential(needed - 1).replace(/\.?0+e/, "e");
+};

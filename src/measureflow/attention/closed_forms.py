@@ -20,7 +20,11 @@ from measureflow.measures.gaussian import matrix_sqrt
 
 
 class Affine(NamedTuple):
-    r"""The field :math:`x \mapsto M x + c`, M of shape (\*b, d, d) and c (\*b, d)."""
+    r"""The field :math:`x \mapsto M x + c`, M of shape (\*b, d, d) and c (\*b, d).
+
+    >>> Affine(2 * torch.eye(1), torch.ones(1)).at(torch.tensor([[0.0], [3.0]])).flatten()
+    tensor([1., 7.])
+    """
 
     M: Tensor
     c: Tensor
@@ -31,7 +35,11 @@ class Affine(NamedTuple):
 
 
 def closed_form(score: Score, normaliser: Normaliser, mu: Gaussian) -> Affine:
-    """The affine field of a score and a normaliser on a Gaussian, where one exists."""
+    """The affine field of a score and a normaliser on a Gaussian, where one exists.
+
+    >>> closed_form(DotProduct(), Softmax(), Gaussian(torch.ones(1), 2 * torch.eye(1)))
+    Affine(M=tensor([[2.]]), c=tensor([1.]))
+    """
     form = CLOSED_FORMS.get((type(score), type(normaliser)))
     if form is not None:
         return form(score, normaliser, mu.mean, mu.covariance)

@@ -12,7 +12,8 @@ class Matrix(nn.Module):
     r"""The map :math:`x \mapsto M x` on the last axis; ``M=None`` is the identity.
 
     ``M`` has shape (k, d), or (\*batch, k, d) with axes that broadcast against those of the points; a leading
-    axis of heads is one such. A hand-set matrix is a buffer, a learned one (``learn=True``) a parameter.
+    axis of heads is one such. A hand-set matrix is a buffer, a learned one (``learn=True``) a parameter, at first a
+    copy of ``M``.
 
     >>> Matrix([[0.0, 2.0]])(torch.tensor([[1.0, 3.0]]))
     tensor([[6.]])
@@ -29,7 +30,7 @@ class Matrix(nn.Module):
             if M.ndim < 2:
                 raise ValueError(f"M must be a matrix, got shape {tuple(M.shape)}")
         if learn:
-            self.M = nn.Parameter(M)  # pyright: ignore[reportArgumentType]: given, as checked above
+            self.M = nn.Parameter(M.detach().clone())  # type: ignore[union-attr]: given, as checked above
         else:
             self.register_buffer("M", M)
 

@@ -193,6 +193,9 @@ class GumbelSoftmax(Normaliser):
 
     At temperature zero it draws key j with probability proportional to :math:`w_j e^{s_j}`. The noise comes from
     an explicit generator, so a seed fixes the draw.
+
+    >>> GumbelSoftmax(temperature=0.0, generator=torch.Generator().manual_seed(0))(torch.zeros(1, 3))
+    tensor([[0., 1., 0.]])
     """
 
     differentiable = False  # its values are random: the laws of exact values do not apply
@@ -222,6 +225,9 @@ class SoftmaxExpansion(Normaliser):
     r"""Softmax to first order in small scores: :math:`z_j = w_j(1/\varepsilon + s_j - \bar s)`, w of total one.
 
     The field it gives is the epsilon form of linear attention [Castin 2025, 2.2]; rows sum to 1/epsilon.
+
+    >>> SoftmaxExpansion(epsilon=1.0)(torch.tensor([[1.0, 3.0]]))
+    tensor([[0., 1.]])
     """
 
     sums_to_one = False
@@ -241,7 +247,14 @@ class SoftmaxExpansion(Normaliser):
 
 
 class Unnormalised(Normaliser):
-    r"""A function of each score on its own, weighed: :math:`z_j = w_j f(s_j)` [Castin 2025, 2.5]."""
+    r"""A function of each score on its own, weighed: :math:`z_j = w_j f(s_j)` [Castin 2025, 2.5].
+
+    >>> torch.cat([N(torch.tensor([[-1.0, 2.0]])) for N in (Identity(), ReLU(), Sigmoid(), Exp())])
+    tensor([[-1.0000,  2.0000],
+            [ 0.0000,  2.0000],
+            [ 0.2689,  0.8808],
+            [ 0.3679,  7.3891]])
+    """
 
     sums_to_one = False
     shift_invariant = False

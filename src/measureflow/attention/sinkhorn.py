@@ -22,6 +22,10 @@ class Sinkhorn(Normaliser):
     negative squared distance, at half of it. ``tol`` bounds what the columns lack of their masses, summed.
     Differentiable in scores and masses: one Newton step of the converged equations is taken with the graph on,
     so the derivative is that of the limit.
+
+    >>> Sinkhorn()(torch.tensor([[0.0, 2.0], [0.0, 0.0]]))
+    tensor([[0.2689, 0.7311],
+            [0.7311, 0.2689]])
     """
 
     couples_queries = True

@@ -16,7 +16,13 @@ from measureflow.measures import Empirical, Gaussian, checks
 
 
 class Sum(Field):
-    r"""The sum of fields of any kinds, :math:`\Gamma_\mu = \sum_f c_f \Gamma_\mu^{(f)}`, where c is one by default."""
+    r"""The sum of fields of any kinds, :math:`\Gamma_\mu = \sum_f c_f \Gamma_\mu^{(f)}`, where c is one by default.
+
+    >>> from measureflow.attention import Attention
+    >>> Sum(Attention(), TokenWise(nn.ReLU()), coefficients=[1.0, -1.0])(torch.tensor([[0.0], [1.0]]))
+    tensor([[ 0.5000],
+            [-0.2689]])
+    """
 
     def __init__(self, *fields: Field, coefficients: list[float] | None = None):
         super().__init__()
@@ -51,7 +57,13 @@ class Wrapper(Field):
 
 
 class Relative(Wrapper):
-    r"""The pull toward the field, :math:`\Gamma_\mu(x) - x`: a step of size one moves x onto its attention value."""
+    r"""The pull toward the field, :math:`\Gamma_\mu(x) - x`: a step of size one moves x onto its attention value.
+
+    >>> from measureflow.attention import Attention
+    >>> Relative(Attention())(torch.tensor([[0.0], [1.0]]))
+    tensor([[ 0.5000],
+            [-0.2689]])
+    """
 
     def attend(self, x: Tensor, y: Tensor, w: Tensor | None, u: Tensor | None = None) -> Tensor:
         return self.field.attend(x, y, w, u) - x
@@ -65,6 +77,11 @@ class Normed(Wrapper):
     r"""A field that sees normalised points, :math:`\Gamma_{\nu(\mu)}(\nu(x))`: a layer norm before attention, for one.
 
     ``norm`` is any module that maps points one by one.
+
+    >>> from measureflow.attention import Attention
+    >>> Normed(Attention(), nn.LayerNorm(2, elementwise_affine=False))(torch.tensor([[1.0, 3.0], [5.0, 9.0]]))
+    tensor([[-1.0000,  1.0000],
+            [-1.0000,  1.0000]])
     """
 
     def __init__(self, field: Field, norm: nn.Module):
@@ -77,7 +94,11 @@ class Normed(Wrapper):
 
 
 class TokenWise(Field):
-    r"""A field in which points do not see each other, :math:`\Gamma_\mu(x) = f(x)`: a fully connected layer."""
+    r"""A field in which points do not see each other, :math:`\Gamma_\mu(x) = f(x)`: a fully connected layer.
+
+    >>> TokenWise(nn.ReLU())(torch.tensor([[-1.0], [2.0]])).flatten()
+    tensor([0., 2.])
+    """
 
     def __init__(self, f: nn.Module):
         super().__init__()
@@ -92,7 +113,12 @@ class TokenWise(Field):
 
 
 class Against(Field):
-    r"""Cross-attention: the keys are a measure nu of their own that does not move, :math:`\Gamma_\nu(x)`."""
+    r"""Cross-attention: the keys are a measure nu of their own that does not move, :math:`\Gamma_\nu(x)`.
+
+    >>> from measureflow.attention import Attention
+    >>> Against(Attention(), Empirical([[4.0], [6.0]]))(torch.tensor([[0.0]]))
+    tensor([[5.]])
+    """
 
     def __init__(self, field: Field, nu: Empirical | Gaussian):
         super().__init__()
@@ -117,6 +143,11 @@ class Masked(Field):
         \mu_\sigma = \bar\mu \text{ restricted to positions } \tau \le \sigma
 
     A query that sees no mass at all stays where it is.
+
+    >>> from measureflow.attention import Attention
+    >>> Masked(Relative(Attention()))(torch.tensor([[0.0, 0.0], [0.5, 1.0]]))
+    tensor([[ 0.0000,  0.0000],
+            [ 0.0000, -0.2689]])
     """
 
     def __init__(self, field: Field):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from math import prod
-
 import torch
 from torch import Tensor
 
@@ -78,7 +76,7 @@ class Stream:
         normal = torch.randn(self.width, self.width, generator=generator, dtype=torch.float64)
         Q, R = torch.linalg.qr(normal)
         Q = Q * R.diagonal().sign()
-        if prod(torch.linalg.slogdet(Q).sign.reshape(-1).tolist()) < 0:
+        if torch.linalg.det(Q) < 0:
             Q[:, 0] = -Q[:, 0]
         return Q
 

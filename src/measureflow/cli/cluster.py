@@ -8,6 +8,8 @@ import typer
 
 from measureflow.cli.app import AsJson, insist_on_a_folder, main
 
+MOST_NAMED = 16  # columns in the first line; --json has all of them
+
 
 @main.command(short_help="Find the clusters of a table.")
 def cluster(
@@ -23,8 +25,8 @@ def cluster(
         int | None,
         typer.Option(
             min=0,
-            help="How many parts of the rows to fit again, to see which clusters come back; 0 for none. Ten by "
-            "default where there are 20 to 1,000 rows.",
+            help="How many times to fit 80% of the rows again, to see which clusters come back; 0 for none. By "
+            "default 10 if there are 20 to 1,000 rows.",
         ),
     ] = None,
     missing: Annotated[str, typer.Option(help="Rows with missing values: drop, or error.")] = "drop",
@@ -76,13 +78,15 @@ def cluster(
 
 def _print_clusters(summary, files) -> None:
     table = summary.table
-    typer.echo(f"Columns used: {', '.join(table.columns)}")
+    from measureflow.report.words import listed
+
+    typer.echo(f"Columns used: {listed(table.columns, MOST_NAMED)}")
     for name, reason in table.skipped.items():
         typer.echo(f"  skipped {name}: {reason}")
     for note in table.notes():
         typer.echo(f"  {note}")
-    typer.echo(f"{summary.headline()}. {summary.certainty()}.")
-    for line in summary.lines():
+    typer.echo(f"{summary.headline()}.")
+    for line in [*(f"{words}." for words in summary.certainties()), *summary.lines()]:
         typer.echo(f"  {line}")
     for words in summary.diagnosis:
         typer.echo(f"Take care: {words}", err=True)

@@ -17,7 +17,7 @@ def explore(
 ) -> None:
     """Open the web page: cluster a table and watch it happen, play with attention, take circuits apart.
 
-    The page is served to this machine alone and asks nothing of any other.
+    The page is served on this machine only, and your data stay on it.
 
     Examples:
 
@@ -26,7 +26,7 @@ def explore(
       measureflow explore data.csv --port 8000 --no-browser
     """
     try:
-        if data is not None:  # a table that cannot be used is told here, not by an empty page
+        if data is not None:  # report a table that cannot be used here, not by an empty page
             from measureflow.tables.read import read_table
 
             read_table(data)

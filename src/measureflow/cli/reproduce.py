@@ -15,7 +15,9 @@ def reproduce(
     artefact: Annotated[list[str] | None, typer.Argument(help="Tables and figures; all of them by default.")] = None,
     size: Annotated[str, typer.Option(help="tiny, small or paper.")] = "small",
     out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("out"),
-    show: Annotated[bool, typer.Option("--list", help="List what there is, at the size the pages show.")] = False,
+    show: Annotated[
+        bool, typer.Option("--list", help="List the tables and figures, with the size of the run that the docs show.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Make tables and figures of the papers: data (CSV), pictures (PNG, PDF) and what was found (findings.md).

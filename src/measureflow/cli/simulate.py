@@ -17,7 +17,7 @@ def simulate(
     d: Annotated[int, typer.Option(help="Dimension of a token.")] = 2,
     n: Annotated[int, typer.Option(help="Number of tokens.")] = 500,
     time: Annotated[float, typer.Option(help="How long to flow.")] = 2.0,
-    layers: Annotated[int, typer.Option(help="States to keep on the way.")] = 40,
+    layers: Annotated[int, typer.Option(help="Number of states to save on the way.")] = 40,
     value: Annotated[float, typer.Option(help="V is this number times the identity.")] = 1.0,
     key: Annotated[float, typer.Option(help="K is this number times the identity.")] = 1.0,
     epsilon: Annotated[float, typer.Option(help="The epsilon of sinkhorn and linear-epsilon.")] = 1.0,

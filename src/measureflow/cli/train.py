@@ -9,7 +9,7 @@ import typer
 from measureflow.cli.app import AsJson, insist_on_a_folder, main
 
 
-@main.command(short_help="Train a model, or go on with a training.")
+@main.command(short_help="Train a model, or resume a training.")
 def train(
     config: Annotated[Path, typer.Argument(help="A TOML file such as configs/tiny.toml.")],
     out: Annotated[Path | None, typer.Option(help="Folder of the run; runs/<name of the config> by default.")] = None,

@@ -9,8 +9,7 @@ right; or they are not, and then the flow of shapes knows more. By the law of to
 
 where :math:`\rho` is a logistic function of facts about the rows and the cut is the shapes' own partition. All numbers
 were fitted by likelihood to sets that the flows were not trained on (`training.fit_average`), :math:`\rho` as if half
-of all sets were round. Only the odds of a single cluster are then raised, because such sets are rarer there than tables
-without clusters are.
+of all sets were round.
 """
 
 from __future__ import annotations
@@ -27,7 +26,6 @@ from measureflow.models.checkpoints import read_json
 
 SUREST = 1e-4  # no opinion of a pair is nearer to zero or one than this before its logit is scaled
 SCALARS = ("bias", "shape_scale", "shape_shift", "count_exponent", "cut_bonus")
-SINGLE_ODDS = 2.0  # of the sets of the fit one in seven is a single cluster, of tables one in four is supposed to be
 LEAST = 1e-4  # added to each probability of a number of clusters before its logarithm is taken
 
 
@@ -64,9 +62,8 @@ class Average:
 
     def of_shapes(self, shapes: Opinion, n_cut: int) -> Opinion:
         """The shapes' opinion as they should have said it, where ``n_cut`` clusters are in their own cut."""
-        numbers = sorted({1, *shapes.n_clusters, n_cut})
+        numbers = sorted({*shapes.n_clusters, n_cut})
         logits = count_facts(shapes, n_cut, numbers) @ [self.count_exponent, self.cut_bonus]
-        logits[numbers.index(1)] += np.log(SINGLE_ODDS)
         P = expit(self.shape_scale * logit(np.clip(shapes.together, SUREST, 1 - SUREST)) + self.shape_shift)
         return Opinion(P, dict(zip(numbers, softmax(logits).tolist(), strict=True)), shapes.outlying)
 

@@ -1,4 +1,4 @@
-"""What a fitted mixture answers: labels, probabilities, pairs, densities, samples."""
+"""The methods of a fitted mixture: labels, probabilities, pairs, densities, samples."""
 
 from __future__ import annotations
 
@@ -13,14 +13,16 @@ from measureflow.coclustering.consensus import Consensus
 from measureflow.estimators import checks
 from measureflow.estimators.finite_rows import check_spread, finite_rows
 from measureflow.estimators.flow_dial import FlowDial
+from measureflow.estimators.flow_settings import FlowSettings
 from measureflow.mixtures.clusters import GaussianClusters
+from measureflow.mixtures.search import Flowed, Unflowed
 from measureflow.mixtures.shared_noise import SharedNoise, responsibilities
 
 MOST_PAIRED = 4096  # rows up to which all pairs are computed at once
 
 
 class FittedMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, DensityMixin, BaseEstimator):
-    """What a fitted `FlowMixture` can tell; no flow is run for it."""
+    """The methods of a fitted `FlowMixture`; only ``flow_`` may run a flow, where the fit ran none."""
 
     missing: str  # parameters and results that `FlowMixture` sets
     label_outliers: bool
@@ -28,15 +30,17 @@ class FittedMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
     weights_: np.ndarray
     cluster_centers_: np.ndarray
     n_clusters_: int
-    flow_: FlowDial
     _gaussians: GaussianClusters
     _clusters: GaussianClusters | ShapedClusters
     _consensus: Consensus | None
     _paired_rows: np.ndarray | None
+    _flowed: Flowed | Unflowed | None
+    _settings: FlowSettings
+    _dial: FlowDial | None
 
     @one_thread()
     def predict(self, X):
-        """The most probable cluster of each row; no flow is run."""
+        """The most probable cluster of each row."""
         X, kept = self._rows_to_label(X)
         return self._labelled(X, kept)[0]
 
@@ -50,7 +54,7 @@ class FittedMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
     def co_clustering(self, X, Y=None):
         """The probability (n, m) that rows of X belong together with rows of Y, or of X where Y is None.
 
-        A row that was not seen by the flow of shapes counts as the nearest one that was.
+        A row that the second flow did not see has the probabilities of the nearest row that it saw.
         """
         X = self._rows_to_label(X, drop=False)[0]
         Y = X if Y is None else self._rows_to_label(Y, drop=False)[0]
@@ -100,6 +104,15 @@ class FittedMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         if self._paired_rows is None:
             raise AttributeError(f"co_clustering_ is for up to {MOST_PAIRED} rows: call co_clustering(X, Y) for some")
         return self._paired(self._paired_rows, self._paired_rows)
+
+    @property
+    @one_thread()
+    def flow_(self) -> FlowDial:
+        """The trajectory of the rows along the first flow, whose ``cut`` gives clusters at other ratios."""
+        check_is_fitted(self)
+        if self._dial is None:
+            self._dial = FlowDial.of(self._flowed, self._gaussians, self._settings)
+        return self._dial
 
     @property
     @one_thread()

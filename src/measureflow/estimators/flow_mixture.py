@@ -1,9 +1,9 @@
-"""Clusters without choosing K: two pretrained flows say who belongs with whom, and the better partition is chosen."""
+"""Clusters without choosing K: two pretrained flows each propose a partition, and the better one is chosen."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -13,13 +13,11 @@ from measureflow.coclustering.consensus import Consensus, consult
 from measureflow.estimators import checks, dask_points
 from measureflow.estimators.finite_rows import as_block, check_spread, check_weight_left, finite_rows, summarised
 from measureflow.estimators.fitted_mixture import MOST_PAIRED, FittedMixture
-from measureflow.estimators.flow_dial import FlowDial
 from measureflow.estimators.flow_settings import FlowSettings, open_average, open_flow
 from measureflow.estimators.stability import Stability, stability
 from measureflow.measures import Empirical
-from measureflow.measures.caller import warn_caller
 from measureflow.mixtures.clusters import GaussianClusters
-from measureflow.mixtures.misfit import UnfamiliarDataWarning, diagnosis, unwarned
+from measureflow.mixtures.misfit import diagnosis, unwarned, warn_unfamiliar
 from measureflow.mixtures.mixing_measure import mixing
 from measureflow.mixtures.rows import Rows, distinct_rows
 from measureflow.mixtures.search import CLIMB_ROWS, Search, SearchResult
@@ -31,55 +29,55 @@ MOST_LAYERS = 1024
 
 
 class FlowMixture(FittedMixture):
-    r"""Clusters of a table, found by two pretrained flows; the number of clusters is an output.
+    r"""Clusters of a table, found by two pretrained flows; the number of clusters is estimated.
 
-    The first flow knows Gaussians. The rows flow along `AnyDimensionFlow` onto the mixing measure
-    :math:`\sum_k p_k \delta_{\mu_k}`: a sample is flowed at a few signal-to-noise ratios to learn the noise, then all
-    rows (up to 1024) at the right one; the tokens are merged into atoms, for every number of them, EM polishes each,
-    and Laplace's evidence weighs them. Where the clusters found are not round, the coordinates are changed until they
-    are, or each cluster is given a shape of its own.
+    The first flow is for Gaussian clusters. `AnyDimensionFlow` moves the rows onto the mixing measure
+    :math:`\sum_k p_k \delta_{\mu_k}`: first a sample, at a few signal-to-noise ratios, to estimate the noise; then up
+    to 1024 rows at the estimated ratio. The tokens are merged into K atoms for each plausible K, EM improves each of
+    these mixtures, and Laplace's evidence compares them. Where the clusters are not round, the coordinates are changed
+    until they are, or each cluster gets its own covariance.
 
-    The second flow, `AnyShapeFlow`, knows clusters of any shape: rings, crescents, threads, heavy tails. It says for
-    every two rows how probable it is that they belong together.
+    The second flow, `AnyShapeFlow`, is for clusters of any shape: rings, crescents, threads, heavy tails. It estimates
+    for every two rows the probability that they belong together.
 
-    The answer is one rule. If the rows are probably Gaussians in one round noise, it is what the first flow found.
-    Otherwise it is what the second found, the cut of the average-linkage tree of pairs that is worth most (expected
-    adjusted Rand index, and a little for a likely number of clusters), unless the first flow's clusters are worth more
-    under what both say.
+    One rule chooses between the two. If the rows are probably Gaussians with one round noise, the answer is the first
+    flow's clusters. Otherwise it is the best cut of the average-linkage tree of the second flow's probabilities, unless
+    the first flow's clusters score higher under the average of both. The score of a partition is its expected adjusted
+    Rand index, plus a small term for a likely number of clusters.
 
     Parameters
     ----------
     n_clusters : int or None
-        Found when None, obeyed when given.
+        The number of clusters; estimated when None.
     assume : {"any", "gaussian"}
-        What clusters may look like. "gaussian" asks the first flow alone; so does ``snr_db``.
+        What clusters may look like. "gaussian" uses the first flow alone; so does a given ``snr_db``.
     snr_db : float or None
         Signal-to-noise ratio in decibels, :math:`10\log_{10}(\text{variance of the centres} / \sigma^2)`; estimated
         when None. A lower one gives fewer, coarser clusters.
     label_outliers : bool
-        Whether rows that belong to nothing are labelled -1. They get the label of the nearest cluster otherwise, and
-        ``outliers_`` says which they are.
+        Whether outliers are labelled -1. Otherwise they get the label of the cluster they most likely belong with;
+        ``outliers_`` marks them.
     n_stability : int or None
-        How many times to fit again to 80 % of the rows, for ``stability_``.
+        How many more fits to make, each to 80 % of the rows, for ``stability_``.
     model : str, path or module
-        The flow of Gaussians: a name in ``load_pretrained.available()``, a folder with weights, or an
+        The first flow: a name in ``load_pretrained.available()``, a folder with weights, or an
         `AnyDimensionFlow`.
     shape_model : str, path or module
-        The flow of any shapes: likewise, or an `AnyShapeFlow`.
+        The second flow: likewise, or an `AnyShapeFlow`.
     n_layers : int or None
-        Layers of the flow of Gaussians, at most 1024; as trained when None.
+        Layers of the first flow, at most 1024; as trained when None.
     schedule : {"uniform", "unit", "no-flow"}
-        How far its layers go [Zimin 2025, C.3]: "uniform", for which the shipped flow was trained, shares evenly the
-        flow that the signal-to-noise ratio calls for; "unit" goes a full step each until that is used up; "no-flow"
-        goes a full step each, whatever it is.
+        How its layers share the time that the signal-to-noise ratio sets [Zimin 2025, C.3]: "uniform", with which the
+        shipped flow was trained, in equal steps; "unit" in steps of one until the time is used up. "no-flow" takes
+        steps of one in all layers, whatever the time.
     polish : bool
-        Whether EM moves the atoms to more likelihood over all rows at the end.
+        Whether EM over all rows improves the Gaussians at the end.
     missing : {"error", "drop"}
-        What to do with rows that hold NaN or infinity: complain, or leave them out and label them -1.
+        What to do with rows that hold NaN or infinity: raise an error, or leave them out and label them -1.
     random_state : int, RandomState or None
-        Used by `sample` and for ``stability_`` alone: fitting involves no chance.
+        Seed of `sample` and of ``stability_``; fitting itself draws nothing at random.
     device : str, torch.device or None
-        Where the flows run, on copies of the models; where the models are when None. All else runs on the CPU.
+        Where copies of the models run; when None, the models run where they are. All else runs on the CPU.
 
     Attributes
     ----------
@@ -88,31 +86,31 @@ class FlowMixture(FittedMixture):
     probabilities_ : array (n,)
         The probability of each row's label.
     outliers_ : array (n,) of bool
-        Rows that more likely belong to nothing than to a cluster.
+        Rows that more likely belong to no cluster than to one.
     n_clusters_posterior_ : dict
         The probability of each number of clusters that was considered.
     expected_index_ : float
-        The adjusted Rand index with the true clusters that the flows expect; NaN where Gaussians are assumed.
+        Expected adjusted Rand index of the labels with the true clusters; NaN where Gaussians are assumed.
     gaussian_weight_ : float
-        How probable it is that the rows are Gaussians in one round noise; 1 where that is assumed.
+        The probability that the rows are Gaussians with one round noise; 1 where that is assumed.
     co_clustering_ : array (n, n)
-        The probability that two rows belong together, of up to 4096 rows; `co_clustering` tells it of any rows.
+        The probability that two rows belong together, for up to 4096 rows; `co_clustering` computes it for any rows.
     diagnosis_ : list of str
         What is unusual about the rows, in sentences; each is also a warning.
     stability_ : Stability or None
-        How often each number of clusters, and each cluster, came back when ``n_stability`` parts were fitted.
+        How often each number of clusters, and each cluster, was found again in the ``n_stability`` fits.
     covariances_ : array (n_clusters_, d, d)
-        The shapes of the clusters.
+        The covariance of each cluster.
     noise_covariance_, noise_variance_, snr_db_
         Average of the cluster covariances, weighted by cluster size; the mean of its diagonal; the variance of the
         centres divided by that mean, in decibels.
     mixing_measure_ : Empirical
-        The estimated mixing measure of the Gaussians, chosen to minimise the expected W2 error. Where clusters overlap
-        and the flow saw all rows, it is made of the flow's tokens; else of the centres with their weights.
+        The estimated mixing measure of the Gaussians, chosen to minimise the expected W2 error. Its atoms are the first
+        flow's tokens where clusters overlap and the flow saw all rows; else the centres with their weights.
     flow_ : FlowDial
-        The trajectory of the rows along the flow of Gaussians, with ``plot()``, ``to_pandas()`` and ``cut(snr_db)``.
+        The trajectory of the rows along the first flow, with ``plot()``, ``to_pandas()`` and ``cut(snr_db)``.
     certificate_ : dict
-        Mean log-likelihood of the rows under the Gaussians, and under the flow's tokens with the same noise.
+        Mean log-likelihood of the rows under the Gaussians, and under the first flow's tokens with the same noise.
 
     Examples
     --------
@@ -181,12 +179,12 @@ class FlowMixture(FittedMixture):
         return self
 
     def _fit_rows(self, rows: Rows) -> None:
-        """Everything that is learned: the Gaussians, what both flows say together, the choice."""
+        """Fit the Gaussians, average both flows' probabilities, and choose the clusters."""
         K = self.n_clusters
         if K is not None and len(rows.weights) < K:
             raise ValueError(f"n_clusters={K} exceeds the {len(rows.weights)} distinct rows of X (n_samples too small)")
-        known = {"n_clusters": K, "snr_db": self.snr_db, "n_layers": self.n_layers}
-        sketch = self.assume == "any"  # the flow of shapes knows more about rows that are not round
+        known: dict[str, Any] = {"n_clusters": K, "snr_db": self.snr_db, "n_layers": self.n_layers}
+        sketch = self.assume == "any"  # the second flow is better on rows that are not round
         found = Search(self._model(), rows, **known, sketch=sketch).run(polish=self.polish)
         self._gaussians = GaussianClusters.of(found.frame, found.mixture)
         self._consensus = self._consult(rows, found.posterior)
@@ -197,8 +195,7 @@ class FlowMixture(FittedMixture):
         self.stability_ = None
         names = list(getattr(self, "feature_names_in_", range(rows.points.shape[1])))
         self.diagnosis_ = diagnosis(rows.sample(CLIMB_ROWS), names, None if self._consensus else self._gaussians)
-        for sentence in self.diagnosis_:
-            warn_caller(sentence, UnfamiliarDataWarning)
+        warn_unfamiliar(self.diagnosis_)
 
     def _consult(self, rows: Rows, posterior: dict[int, float]) -> Consensus | None:
         if self.assume == "gaussian" or self.snr_db is not None:
@@ -231,17 +228,10 @@ class FlowMixture(FittedMixture):
         return stability(fit_predict, X, self.labels_[kept], w, n_fits, seed)
 
     def _keep_flow(self, rows: Rows, found: SearchResult) -> None:
-        frame, gaussians = self._gaussians.frame, self._gaussians
-        if found.flowed is None:
-            still = torch.as_tensor(gaussians.centers)
-            self.flow_ = FlowDial.still(still)
-            self.mixing_measure_ = Empirical(still, torch.ones(len(still), dtype=still.dtype))
-            return
-        path, seen, tree = found.flowed.path, found.flowed.seen, found.flowed.tree
-        outward = [torch.as_tensor(frame.outward(state[0].numpy())) for state in path]
-        self.flow_ = FlowDial(outward, path, seen, frame, self._model(), found.flowed.assumed_snr_db, tree)
-        points, masses = mixing(replace(found, mixture=gaussians.mixture), rows)
-        self.mixing_measure_ = Empirical(torch.as_tensor(frame.outward(points)), torch.as_tensor(masses))
+        self._flowed, self._dial, self._settings = found.flowed, None, self._model()
+        points, weights = mixing(replace(found, mixture=self._gaussians.mixture), rows)
+        points = torch.as_tensor(self._gaussians.frame.outward(points))
+        self.mixing_measure_ = Empirical(points, torch.as_tensor(weights))
 
     def _fit_blocks(self, X, sample_weight):
         """A Dask array: each block is summarised, the summaries are merged and fitted, each block is labelled."""

@@ -20,7 +20,7 @@ from measureflow.models.pretrained import load_model
 
 @dataclass(frozen=True)
 class FlowSettings:
-    """A flow with its settings, so that all who run it (the search and, later, the dial) run the same."""
+    """A flow with its settings, so that the search and `FlowDial.cut` run it in the same way."""
 
     model: Any
     n_layers: int | None = None
@@ -29,7 +29,7 @@ class FlowSettings:
     def flow_and_noise(
         self, points: Tensor, snr_db: Tensor, *, exact: bool, weights: Tensor, n_layers: int | None = None
     ) -> tuple[Trajectory, Tensor]:
-        """As that of an `AnyDimensionFlow`; points go to the device of the model, and the answer comes back."""
+        """As `AnyDimensionFlow.flow_and_noise`, with these settings."""
         layers = self.n_layers if n_layers is None else n_layers
         return self.model.flow_and_noise(
             points, snr_db, exact=exact, weights=weights, n_layers=layers, schedule=self.schedule
@@ -37,13 +37,13 @@ class FlowSettings:
 
 
 AVERAGE = "average.json"
-KINDS = {"flow_and_noise": "an AnyDimensionFlow: the others know two columns only", "together": "an AnyShapeFlow"}
+KINDS = {"flow_and_noise": "an AnyDimensionFlow, which takes any number of columns", "together": "an AnyShapeFlow"}
 
 
 def open_flow(model, device=None, *, name: str = "model", method: str = "flow_and_noise") -> nn.Module:
-    """The flow that ``model`` names or is, on ``device``, where it is if None; nothing that others use is moved.
+    """The flow that ``model`` names or is; on ``device`` if one is given, as a copy if it has to move there.
 
-    ``name`` is what a user calls it, ``method`` what it must be able to do.
+    ``name`` is the parameter that errors name, ``method`` a method that the flow must have.
     """
     place = None if device is None else _place(device)
     if isinstance(model, str) and model in load_pretrained.available():
@@ -74,7 +74,7 @@ def _is_folder(path: str | Path) -> bool:
 
 
 def open_average(model) -> Average:
-    """How much the opinion of a flow of shapes counts: as its folder says, else as that of the shipped one does."""
+    """The coefficients that average both flows: those in the folder of the second, else the shipped ones."""
     if isinstance(model, (str, Path)) and _is_folder(model) and (Path(model) / AVERAGE).is_file():
         return Average.read(Path(model) / AVERAGE)
     return _shipped_average()

@@ -49,7 +49,7 @@ class TransformerKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
     n_clusters : int
         The number of clusters.
     algorithm : {"lloyd", "soft", "spherical", "trimmed", "robust", "medoids"}
-        The row of Table 1. "spherical" divides rows by their length first.
+        The variant of k-means, a row of Table 1. "spherical" divides rows by their length first.
     attention : {"l2", "dot"}
         Scores of the transformer: squared distances, or dot products of lifted points. Both give the same centres.
     gamma : float
@@ -182,9 +182,9 @@ class TransformerKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
     def _run(self, points: Points, rng) -> Run:
         """From first centres to the last."""
         C = self._first_centers(points, rng)
-        algorithm = ALGORITHMS[self.algorithm].of(self).settled(points, C, rng)
+        algorithm = ALGORITHMS[self.algorithm].of(self).prepared(points, C, rng)
         step = (algorithm.compiled if self.engine == "fused" else algorithm.circuit)(points, C)
-        if not algorithm.settles:
+        if not algorithm.converges:
             drawn = [C]
             for _ in range(self.max_iter):
                 drawn.append(step(drawn[-1])[1])
@@ -221,7 +221,9 @@ class TransformerKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
         if dask_points.is_dask(X):
             algorithm = ALGORITHMS[self.algorithm].of(self)
             if not algorithm.in_blocks or self.engine != "fused":
-                raise ValueError("algorithm must be 'lloyd' or 'spherical', fused, for a Dask array")
+                raise ValueError(
+                    "a Dask array needs algorithm='lloyd' or 'spherical', with engine='fused' and an infinite gamma"
+                )
             points = dask_points.DaskPoints(X, sample_weight, algorithm.spherical)
             self.n_features_in_ = X.shape[1]
             return points
@@ -233,7 +235,7 @@ class TransformerKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
         return Points(rows, w, spherical=ALGORITHMS[self.algorithm].spherical, threads=self.n_threads)
 
     def _rows(self, X, reset=False) -> np.ndarray:
-        """Checked rows, of length one where the algorithm asks for it."""
+        """Checked rows, divided by their length in a spherical algorithm."""
         if not reset:
             check_is_fitted(self)
         dtypes = [np.float64, np.float32] if reset else self.cluster_centers_.dtype
@@ -258,7 +260,7 @@ class TransformerKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
 
     def _warn_if_fewer(self, C: np.ndarray) -> None:
         found = len(np.unique(C, axis=0))
-        if found < self.n_clusters and ALGORITHMS[self.algorithm].settles:
+        if found < self.n_clusters and ALGORITHMS[self.algorithm].converges:
             fewer = f"the data have {found} distinct clusters, fewer than n_clusters={self.n_clusters}"
             warn_caller(fewer, ConvergenceWarning)
 

@@ -39,7 +39,7 @@ class Algorithm(ABC):
     attention: str
 
     spherical: ClassVar[bool] = False
-    settles: ClassVar[bool] = True  # False where layers draw at random, so that the best of them is kept
+    converges: ClassVar[bool] = True  # False where layers draw at random, so that the best of them is kept
 
     @classmethod
     def of(cls, model) -> Algorithm:
@@ -67,11 +67,11 @@ class Algorithm(ABC):
         return step
 
     def after(self, layer: Iteration, points: Points, C: np.ndarray) -> np.ndarray:
-        """The centres that a layer leaves."""
+        """The centres after a layer; a subclass may move those of empty clusters."""
         return layer.centers.numpy()
 
-    def settled(self, points: Points, C: np.ndarray, rng: np.random.RandomState) -> Algorithm:
-        """The algorithm with what it takes from the points, the first centres and the random state."""
+    def prepared(self, points: Points, C: np.ndarray, rng: np.random.RandomState) -> Algorithm:
+        """The algorithm with the settings that depend on the points, the first centres and the random state."""
         return self
 
     @property
@@ -122,7 +122,7 @@ class SphericalLloyd(Lloyd):
 class Soft(Algorithm):
     """Soft k-means: every row shares its mass between the centres by softmax."""
 
-    def settled(self, points, C, rng):
+    def prepared(self, points, C, rng):
         return replace(self, gamma=finite_gamma(self.gamma, points, C))
 
     def row(self, points, C):
@@ -157,7 +157,7 @@ class Robust(Algorithm):
     weighting: str
     n_nearest: float
 
-    def settled(self, points, C, rng):
+    def prepared(self, points, C, rng):
         return replace(self, gamma=finite_gamma(self.gamma, points, C))
 
     def row(self, points, C):
@@ -181,9 +181,9 @@ class Medoids(Algorithm):
     gap: float
     seed: int = 0
 
-    settles = False
+    converges = False
 
-    def settled(self, points, C, rng):
+    def prepared(self, points, C, rng):
         return replace(self, seed=int(rng.randint(2**31 - 1)))
 
     def row(self, points, C):

@@ -1,4 +1,4 @@
-"""How stable an answer is: fit again to parts of the rows, and see which clusters come back."""
+"""How stable a clustering is: which clusters are found again in fits to parts of the rows."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 SHARE = 0.8  # of the rows in each part
-RECOVERED = 0.75  # least Jaccard similarity of a cluster that came back [Hennig 2007]
+RECOVERED = 0.75  # least Jaccard similarity of a cluster that counts as found again [Hennig 2007]
 
 
 @dataclass(frozen=True)
@@ -15,7 +15,7 @@ class Stability:
     """The results of fits to parts of the rows."""
 
     n_clusters: dict[int, float]  # the share of the fits that found so many clusters
-    clusters: np.ndarray  # (K,): the share of the fits in which each cluster came back
+    clusters: np.ndarray  # (K,): the share of the fits in which each cluster was found again
     similarity: np.ndarray  # (K,): its mean Jaccard similarity to the cluster most like it
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -18,7 +19,14 @@ HEADS = {  # name of a head: what its queries and keys are, and what it does
     "dec_sa": ("centres", "centres", "Each centre finds itself and clears its old place"),
     "dec_ca": ("centres", "points", "Each centre finds its points and moves to their mean"),
 }
-ALGORITHMS = ("lloyd", "soft", "spherical", "trimmed", "robust", "medoids")
+ALGORITHMS: dict[str, Callable[[torch.Generator], rows.Configuration]] = {
+    "lloyd": lambda generator: rows.lloyd(),
+    "soft": lambda generator: rows.soft(),
+    "spherical": lambda generator: rows.spherical(),
+    "trimmed": lambda generator: rows.trimmed(),
+    "robust": lambda generator: rows.robust(),
+    "medoids": rows.medoids,
+}
 
 
 def take_apart(
@@ -35,7 +43,7 @@ def take_apart(
     generator = torch.Generator().manual_seed(seed)
     cloud = _cloud(n, k, algorithm == "spherical", generator)
     points = cloud if points is None else _moved(cloud, points, algorithm == "spherical")
-    model = kmeans_transformer(2, k, _row(algorithm, generator), n_layers=layers)
+    model = kmeans_transformer(2, k, ALGORITHMS[algorithm](generator), n_layers=layers)
     X, C = model.embed(points, points[torch.randperm(n, generator=generator)[:k]])
     steps = []
     for layer in model.layers:
@@ -65,10 +73,6 @@ def _moved(cloud: Tensor, points: Any, on_circle: bool) -> Tensor:
     if x.shape != cloud.shape or not bool(x.isfinite().all()):
         raise ValueError(f"points must be finite numbers of shape {tuple(cloud.shape)}")
     return x / x.norm(dim=-1, keepdim=True).clamp_min(1e-9) if on_circle else x
-
-
-def _row(algorithm: str, generator: torch.Generator) -> rows.Configuration:
-    return rows.medoids(generator) if algorithm == "medoids" else getattr(rows, algorithm)()
 
 
 def _heads(model: KMeansTransformer) -> dict[str, Any]:

@@ -102,8 +102,8 @@ def _flow(summary) -> dict[str, Any]:
 def stability(body: bytes, columns: tuple[str, ...], n_clusters: int | None, snr_db: float | None, n: int) -> dict:
     """How often K and each cluster come back when ``n`` parts of the rows are fitted again.
 
-    The parts are those of ``measureflow cluster``. Each is fitted once: whoever asks for one part more than before
-    waits for one fit, and may stop asking.
+    The parts are those of ``measureflow cluster``. Each is fitted once: a call with one part more than
+    before takes one fit.
     """
     from measureflow.estimators import checks
     from measureflow.estimators.stability import stability as measured
@@ -139,7 +139,7 @@ def _refitted(body: bytes, columns: tuple[str, ...], n_clusters: int | None, snr
 
 
 def dial(body: bytes, columns: tuple[str, ...], marks: tuple[float, ...]) -> list[int]:
-    """The number of clusters that `FlowMixture` finds when it is told each of these signal-to-noise ratios."""
+    """The number of clusters that `FlowMixture` finds at each of these signal-to-noise ratios."""
     from measureflow.report.dial import dial_curve
 
     curve = dial_curve(read(body, columns), marks, DIAL_ROWS)
@@ -160,7 +160,7 @@ def peers(body: bytes, columns: tuple[str, ...], n_clusters: int) -> list[dict[s
         k_means = KMeans(min(n_clusters, len(np.unique(few, axis=0))), n_init=4, random_state=0).fit(few)
         mixture, words = mixture_by_bic(few)
         found = {
-            "k-means": (k_means.predict(Z), f"K = {k_means.n_clusters}, told what FlowMixture found"),
+            "k-means": (k_means.predict(Z), f"K = {k_means.n_clusters}, as FlowMixture found"),
             "Gaussian mixture": (mixture.predict(Z), words),
         }
         if len(Z) <= PEER_ROWS and len(Z) >= 10:

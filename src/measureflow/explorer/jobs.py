@@ -47,8 +47,8 @@ class Cancelled(Exception):
 class Job:
     """One simulation: where it stands, and what came of it."""
 
-    def __init__(self, asked: Simulation):
-        self.id, self.asked = secrets.token_hex(8), asked
+    def __init__(self, simulation: Simulation):
+        self.id, self.simulation = secrets.token_hex(8), simulation
         self.state, self.progress = "waiting", 0.0
         self.result: dict[str, Any] | None = None
         self.reason = ""
@@ -59,18 +59,18 @@ class Job:
         """Whether it will not change any more."""
         return self.state in ("done", "failed", "cancelled")
 
-    def tell(self, t: float) -> None:
-        """Called by the flow with the time it has reached."""
+    def advance(self, t: float) -> None:
+        """Note the time that the flow has reached; raises `Cancelled` if the job was stopped."""
         if self.stop.is_set():
             raise Cancelled
-        self.progress = max(self.progress, min(1.0, t / self.asked.time))
+        self.progress = max(self.progress, min(1.0, t / self.simulation.time))
 
     def run(self) -> None:
         """Do the work, whatever comes of it."""
         try:
-            self.tell(0.0)
+            self.advance(0.0)
             self.state = "running"
-            self.result = simulated(self.asked, self.tell)
+            self.result = simulated(self.simulation, self.advance)
             self.state, self.progress = "done", 1.0
         except Cancelled:
             self.state = "cancelled"
@@ -78,33 +78,33 @@ class Job:
             self.state, self.reason = "failed", str(error)
 
     def report(self) -> dict[str, Any]:
-        """What the page is told."""
-        told = {"id": self.id, "state": self.state, "progress": round(self.progress, 4)}
+        """State, progress and result, for the page."""
+        facts = {"id": self.id, "state": self.state, "progress": round(self.progress, 4)}
         return (
-            told | ({"reason": self.reason} if self.reason else {}) | ({"result": self.result} if self.result else {})
+            facts | ({"reason": self.reason} if self.reason else {}) | ({"result": self.result} if self.result else {})
         )
 
 
-def simulated(asked: Simulation, tell: Callable[[float], None]) -> dict[str, Any]:
+def simulated(simulation: Simulation, progress: Callable[[float], None]) -> dict[str, Any]:
     """The flow as numbers for the page: positions or covariances, times, entropy, blow-up."""
     from measureflow.flows import Outcome, entropy
     from measureflow.simulate import ending, simulate
 
-    options = asked.model_dump(exclude={"attention", "layers"})
-    path = simulate(asked.attention, n_layers=asked.layers, progress=tell, **options)
+    options = simulation.model_dump(exclude={"attention", "layers"})
+    path = simulate(simulation.attention, n_layers=simulation.layers, progress=progress, **options)
     if path.outcome is Outcome.OUT_OF_STEPS:
-        raise RuntimeError("the solver ran out of steps before the time asked for: ask for a shorter time")
+        raise RuntimeError("the solver ran out of steps before the end: simulate a shorter time")
     result = {
         "times": [float(t) for t in path.times],
         "divergence": path.divergence,
         "ending": ending(path),
         "blow_up_time": float(path.blow_up_time) if path.outcome is Outcome.BLEW_UP else None,
     }
-    if asked.gaussian:
+    if simulation.gaussian:
         return result | {"covariances": path.covariances.tolist()}
     points = path.points
     result["spread"] = points.square().sum(-1).mean(-1).sqrt().tolist()
-    if not asked.sphere:
+    if not simulation.sphere:
         result["entropy"] = [_number(entropy(mu)) for mu in path]
     return result | {"points": points[:, :SHOWN].float().mul(1e4).round().div(1e4).tolist()}
 
@@ -129,14 +129,14 @@ class Jobs:
         self.most, self.jobs = running + waiting, dict[str, Job]()
         self.lock = threading.Lock()
 
-    def start(self, asked: Simulation) -> Job:
+    def start(self, simulation: Simulation) -> Job:
         """Put a simulation in the queue."""
         with self.lock:
             if sum(not job.over for job in self.jobs.values()) >= self.most:
                 raise busy("the server has all the simulations it can queue")
             for old in [key for key, job in self.jobs.items() if job.over][: max(0, len(self.jobs) + 1 - KEPT)]:
                 del self.jobs[old]
-            job = Job(asked)
+            job = Job(simulation)
             self.jobs[job.id] = job
         self.pool.submit(job.run)
         return job

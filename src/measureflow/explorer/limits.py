@@ -100,7 +100,7 @@ HEADERS = [
 
 
 class Sealed:
-    """Middleware that tells the browser to let the page talk to this server and nobody else."""
+    """Middleware whose headers allow the page to talk to this server alone."""
 
     def __init__(self, app: ASGIApp):
         self.app = app

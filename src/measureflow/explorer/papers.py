@@ -95,7 +95,7 @@ def make(results: Path, paper: str, name: str, records: Records) -> dict[str, An
     except subprocess.TimeoutExpired:
         raise ValueError(f"it took longer than {LONGEST // 60} minutes; run the command in a terminal") from None
     if done.returncode:
-        raise ValueError(done.stderr.strip().splitlines()[-1] if done.stderr.strip() else "it ended without a reason")
+        raise ValueError(done.stderr.strip().splitlines()[-1] if done.stderr.strip() else "it failed without a message")
     return _artefact(results, paper, name, records)
 
 

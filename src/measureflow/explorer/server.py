@@ -39,7 +39,7 @@ def create_app(
 ) -> FastAPI:
     """The whole server; ``data`` is the table the page opens with, ``artefacts`` what each paper has to show.
 
-    ``records`` tell of the runs whose results ship with the package. A ``warm`` server compiles in the background what
+    ``records`` describe the runs whose results ship with the package. A ``warm`` server compiles in the background what
     the first fit needs.
     """
     limits = limits or Limits()
@@ -153,9 +153,9 @@ async def peers(request: Request, columns: Columns, n_clusters: int = Query(ge=1
 
 
 @routes.post("/simulate", status_code=202)
-async def simulate(request: Request, asked: Simulation) -> dict[str, Any]:
+async def simulate(request: Request, simulation: Simulation) -> dict[str, Any]:
     """Start a simulation; ask for it by its id until it is over."""
-    return request.app.state.jobs.start(asked).report()
+    return request.app.state.jobs.start(simulation).report()
 
 
 @routes.get("/simulate/{job}")
@@ -192,18 +192,18 @@ class Circuit(BaseModel):
 
 
 @routes.post("/circuit")
-async def take_apart(request: Request, asked: Circuit) -> Response:
+async def take_apart(request: Request, settings: Circuit) -> Response:
     """A k-means transformer with every matrix of every layer."""
     try:
-        content = await request.app.state.gate.run(_circuit, asked.model_dump_json())
+        content = await request.app.state.gate.run(_circuit, settings.model_dump_json())
     except ValueError as error:
         raise HTTPException(422, str(error)) from None
     return Response(content, media_type="application/json")
 
 
 @lru_cache(maxsize=64)
-def _circuit(asked: str) -> bytes:
-    return json.dumps(circuit.take_apart(**json.loads(asked))).encode()
+def _circuit(settings: str) -> bytes:
+    return json.dumps(circuit.take_apart(**json.loads(settings))).encode()
 
 
 @routes.get("/papers")
@@ -238,9 +238,9 @@ def paper_file(request: Request, paper: str, name: str, file: str, download: boo
 
 
 def serve(app: FastAPI, port: int = 0, *, host: str = "127.0.0.1", browser: bool = True) -> None:
-    """Serve until interrupted; port 0 takes any that is free. The address is printed, and opened unless told not to.
+    """Serve until interrupted; port 0 takes any that is free. The address is printed, and opened if ``browser``.
 
-    A ValueError says why a port cannot be had.
+    A ValueError says why a port is not available.
     """
     import socket
     import webbrowser
@@ -251,7 +251,7 @@ def serve(app: FastAPI, port: int = 0, *, host: str = "127.0.0.1", browser: bool
         listener = socket.create_server((host, port))
     except OSError as error:
         why = str(error.strerror).partition(" (")[0].lower()
-        raise ValueError(f"port {port} cannot be had, {why}; without --port a free one is taken") from None
+        raise ValueError(f"port {port} is not available: {why}; leave out --port to take a free one") from None
     with listener:
         address = f"http://{host}:{listener.getsockname()[1]}/"
         print(f"The explorer is at {address} (Ctrl-C ends it)", flush=True)

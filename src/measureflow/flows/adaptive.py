@@ -41,13 +41,13 @@ NO_GRADIENT = (
 
 @dataclass
 class Run:
-    """Where each trajectory stands: its state and slope, its clock, and the next time it is asked for."""
+    """Where each trajectory stands: its state and slope, its clock, and the next time of the schedule."""
 
     y: Tensor  # (*b, D)
     slope: Tensor
     now: Tensor  # (*b)
     h: Tensor  # the step it would like next
-    layer: Tensor  # index of the next time asked for
+    layer: Tensor  # index of the next time of the schedule, its target
     gone: Tensor  # whether it has been stopped, for it leaves for infinity
     blow_up: Tensor  # when it reaches infinity: inf while it is not gone, and for those that take forever
     unit: Tensor  # sizes are counted in the size it began with, or in ones where that is smaller
@@ -64,6 +64,13 @@ class Dopri5:
     measured over the last half of the way. Growth with p near 1 is exponential: it diverges too, but in infinite
     time, and `Trajectory.outcome` says so. It also says which trajectories were still on their way after
     ``max_steps`` steps, as stiff ones are.
+
+    >>> from measureflow.attention import Attention
+    >>> from measureflow.flows import integrate
+    >>> from measureflow.measures import Gaussian
+    >>> standard_normal = Gaussian(torch.zeros(1).double(), torch.eye(1).double())
+    >>> integrate(Attention(), standard_normal, [1.0], Dopri5()).blow_up_time
+    tensor(0.5000, dtype=torch.float64)
     """
 
     rtol: float = 1e-8
@@ -131,19 +138,19 @@ class Dopri5:
         return Run(y, slope, times[0].clone(), h, layer, gone, blow_up, norm(y).clamp_min(1.0), gate)
 
     def _step(self, f: Slope, run: Run, times: Tensor, active: Tensor, shared: bool) -> Tensor:
-        """Try one step of every active trajectory; True for those that arrived at the time they were asked for."""
-        asked = times.gather(0, run.layer.clamp_max(len(times) - 1)[None])[0]
+        """Try one step of every active trajectory; True for those that arrived at their target time."""
+        target = times.gather(0, run.layer.clamp_max(len(times) - 1)[None])[0]
         h = run.h.min().expand_as(run.h) if shared else run.h
-        step = torch.where(active, torch.minimum(h, asked - run.now), 0.0)
+        step = torch.where(active, torch.minimum(h, target - run.now), 0.0)
         new, slope, error = self._try(f, run, step, shared)
         error = error.max().expand_as(error) if shared else error
         finite = torch.isfinite(error)
         taken = active & finite & (error <= 1)
         factor = torch.where(finite, 0.9 * error.clamp_min(1e-10) ** -0.2, 0.1).clamp(0.1, 5.0)
-        cut = taken & (step < h)  # a step cut short by the time asked for says little about the next
+        cut = taken & (step < h)  # a step cut short by the target says little about the next
         run.h = torch.where(active, torch.where(cut, torch.maximum(h, step * factor), step * factor), run.h)
-        arrived = taken & (step == asked - run.now)
-        run.now = torch.where(arrived, asked, torch.where(taken, run.now + step, run.now))
+        arrived = taken & (step == target - run.now)
+        run.now = torch.where(arrived, target, torch.where(taken, run.now + step, run.now))
         refused = active & ~taken
         if refused.any():
             new, slope = (torch.where(refused[..., None], old, to) for old, to in ((run.y, new), (run.slope, slope)))

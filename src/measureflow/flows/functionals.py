@@ -103,6 +103,9 @@ class GradientFlow(Field):
         \dot\Sigma = -2\,(\nabla_\Sigma F\, \Sigma + \Sigma\, \nabla_\Sigma F)
 
     This is the Bures-Wasserstein flow of [Castin 2025, (5.9)], with the sign and the factor 2 that the print drops.
+
+    >>> GradientFlow(SinkhornEnergy(torch.eye(1)))(Gaussian(torch.ones(1), torch.eye(1)))
+    Affine(M=tensor([[-0.6180]]), c=tensor([-0.3820]))
     """
 
     def __init__(self, functional):

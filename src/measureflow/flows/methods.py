@@ -13,7 +13,14 @@ from measureflow.flows.state import Parts, State, Step, moved
 
 @dataclass(frozen=True)
 class RungeKutta(FixedStep):
-    r"""The explicit method :math:`k_i = f(y + h\sum_j a_{ij} k_j,\; t + c_i h)`, :math:`y^+ = y + h \sum_i b_i k_i`."""
+    r"""The explicit method :math:`k_i = f(y + h\sum_j a_{ij} k_j,\; t + c_i h)`, :math:`y^+ = y + h \sum_i b_i k_i`.
+
+    >>> from measureflow.attention import TokenWise
+    >>> from measureflow.flows import integrate
+    >>> growth = TokenWise(torch.nn.Identity())  # dx/dt = x, whose solution at time one is e
+    >>> [round(float(integrate(growth, torch.ones(1, 1), [1.0], method)[-1]), 4) for method in (euler, heun, rk4)]
+    [2.0, 2.5, 2.7083]
+    """
 
     name: str
     order: int

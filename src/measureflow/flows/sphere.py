@@ -18,7 +18,13 @@ def normalised(x: Tensor) -> Tensor:
 
 
 class Tangent(Wrapper):
-    r"""A field along the sphere, :math:`P_x \Gamma_\mu(x) = \Gamma_\mu(x) - \langle\Gamma_\mu(x), x\rangle x`."""
+    r"""A field along the sphere, :math:`P_x \Gamma_\mu(x) = \Gamma_\mu(x) - \langle\Gamma_\mu(x), x\rangle x`.
+
+    >>> from measureflow.attention import Attention
+    >>> Tangent(Attention())(Tensor([[1.0, 0.0], [0.0, 1.0]]))
+    tensor([[0.0000, 0.2689],
+            [0.2689, 0.0000]])
+    """
 
     def attend(self, x: Tensor, y: Tensor, w: Tensor | None, u: Tensor | None = None) -> Tensor:
         velocity, direction = self.field.attend(x, y, w, u), normalised(x)
@@ -30,6 +36,12 @@ class OnSphere(FixedStep):
     """A method whose every step ends on the unit sphere: take the step, then divide each token by its length.
 
     The order is that of the method it wraps: the division moves a token by no more than the error of the step.
+
+    >>> from measureflow.attention import Attention
+    >>> from measureflow.flows import euler, integrate
+    >>> integrate(Tangent(Attention()), Tensor([[1.0, 0.0], [0.0, 1.0]]), [0.5], OnSphere(euler))[-1]
+    tensor([[0.9911, 0.1333],
+            [0.1333, 0.9911]])
     """
 
     method: FixedStep

@@ -36,6 +36,9 @@ class Tokens(NamedTuple):
 
     A field moves them by `Field.on_tokens`, which returns :math:`(v, \Delta)`. Tokens that carry something else, such
     as colours on a sphere, are a named tuple of their own that has ``positions`` and the method ``after``.
+
+    >>> Tokens(Tensor([[0.0]]), Tensor([[0.0]])).after((Tensor([[1.0]]), Tensor([[1.0]])), h=0.5)
+    Tokens(positions=tensor([[0.5000]]), features=tensor([[1.]]))
     """
 
     positions: Tensor

@@ -101,9 +101,10 @@ class Trajectory:
 
     @property
     def divergence(self) -> list[str] | str:
-        """The outcome in a word.
+        """How each trajectory diverges, in words.
 
-        ``"none"``, ``"finite time"`` (blow-up), ``"infinite time"`` (it grew too large) or ``"unknown"`` (no steps).
+        ``"none"``, ``"finite time"`` (blow-up), ``"infinite time"`` (it outgrew the limit) or ``"unknown"`` (the solver
+        ran out of steps).
         """
         outcome = self.outcome
         return [one.value for one in outcome] if isinstance(outcome, list) else outcome.value

@@ -95,7 +95,7 @@ class Mixtures:
 
     @property
     def mixing(self) -> Empirical:
-        r"""The empirical mixing measure :math:`\sum_i \frac{\#\{j: i_j = i\}}{n} \delta_{\mu_i}`, to be found."""
+        r"""The empirical mixing measure :math:`\sum_i \frac{\#\{j: i_j = i\}}{n} \delta_{\mu_i}`, the target."""
         ones = torch.ones_like(self.labels, dtype=self.points.dtype)
         counts = torch.zeros_like(self.proportions).scatter_add_(1, self.labels, ones)
         return Empirical.trusted(self.centers, counts / self.labels.shape[1])

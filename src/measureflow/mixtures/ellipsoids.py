@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -19,35 +20,57 @@ STEPS = 15  # of EM after each merge: the next merge moves everything again
 
 @dataclass(frozen=True)
 class Shapes:
-    """The kind of covariances of K clusters: balls, along the columns or any ellipsoids; shared or one each."""
+    """Covariances of clusters, any ellipsoids; subclasses restrict them."""
 
-    name: str
     own: bool  # each cluster has one, or all share one
-
-    @property
-    def along_columns(self) -> bool:
-        """Whether covariances are diagonal."""
-        return self.name != "ellipsoid"
+    along_columns: ClassVar[bool] = False  # whether covariances are diagonal
 
     def n_free(self, d: int, K: int) -> int:
         """The number of free parameters of the covariances of K clusters in d columns."""
-        return {"ball": 1, "columns": d, "ellipsoid": d * (d + 1) // 2}[self.name] * (K if self.own else 1)
+        return self.n_free_of_one(d) * (K if self.own else 1)
 
     def part(self, covariances: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """Covariances (K, d, d) reduced to this kind."""
-        d = covariances.shape[-1]
         if not self.own:
             covariances = np.broadcast_to(np.tensordot(weights / weights.sum(), covariances, 1), covariances.shape)
-        if self.name == "ellipsoid":
-            return covariances
-        diagonal = np.diagonal(covariances, axis1=1, axis2=2)
-        if self.name == "ball":
-            diagonal = np.broadcast_to(diagonal.mean(1, keepdims=True), diagonal.shape)
-        return diagonal[:, None] * np.eye(d)
+        return self.part_of_each(covariances)
+
+    def n_free_of_one(self, d: int) -> int:
+        """The number of free parameters of one covariance."""
+        return d * (d + 1) // 2
+
+    def part_of_each(self, covariances: np.ndarray) -> np.ndarray:
+        """The same as `part` for each covariance alone."""
+        return covariances
 
 
-SHARED = Shapes("ellipsoid", own=False)
-OWN = (Shapes("ball", own=True), Shapes("columns", own=True), Shapes("ellipsoid", own=True))
+@dataclass(frozen=True)
+class AlongColumns(Shapes):
+    """Ellipsoids whose axes are the columns: diagonal covariances."""
+
+    along_columns = True
+
+    def n_free_of_one(self, d: int) -> int:
+        return d
+
+    def part_of_each(self, covariances: np.ndarray) -> np.ndarray:
+        return np.diagonal(covariances, axis1=1, axis2=2)[:, None] * np.eye(covariances.shape[-1])
+
+
+@dataclass(frozen=True)
+class Balls(AlongColumns):
+    """Balls: multiples of the identity."""
+
+    def n_free_of_one(self, d: int) -> int:
+        return 1
+
+    def part_of_each(self, covariances: np.ndarray) -> np.ndarray:
+        variances = np.diagonal(covariances, axis1=1, axis2=2).mean(1)
+        return variances[:, None, None] * np.eye(covariances.shape[-1])
+
+
+SHARED = Shapes(own=False)
+OWN = (Balls(own=True), AlongColumns(own=True), Shapes(own=True))
 
 
 @dataclass(frozen=True)

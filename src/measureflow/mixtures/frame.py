@@ -137,11 +137,11 @@ class Frame:
         return -squares / (2 * self.rest) - left / 2 * np.log(2 * np.pi * self.rest)
 
     def reshaped(self, rows: Rows, mixtures: list[tuple[SharedNoise, float]]) -> Frame | None:
-        r"""The frame that makes the spread within the clusters of one of the mixtures round, if any is worth it.
+        r"""The frame that makes the spread within the clusters of one of the mixtures round, if evidence rises.
 
         Rows are in this frame, mixtures come with the evidence for them. With clusters held fixed a shared covariance
-        W gains :math:`\frac n2 (d \log\sigma^2 - \log\det W)`, which must pay for its parameters, and for a mixture
-        that is not the best for what it lacks: few long clusters may beat many round ones.
+        W gains :math:`\frac n2 (d \log\sigma^2 - \log\det W)`, less BIC's penalty of its parameters. All mixtures are
+        tried, not the best alone: few long clusters may beat many round ones.
         """
         d = rows.points.shape[1]
         if d < 2 or len(rows.weights) < 4 * d:
@@ -149,20 +149,20 @@ class Frame:
         centered = rows.points - rows.mean
         scatter = (centered * rows.weights[:, None]).T @ centered
         shapes = [shape for fit, evidence in mixtures for shape in _shapes(rows, centered, scatter, fit, evidence)]
-        worth, free, shape = max(shapes, key=lambda s: s[0], default=(-np.inf, 0, np.eye(d)))
-        if worth <= max(evidence for _, evidence in mixtures):
+        most, free, shape = max(shapes, key=lambda s: s[0], default=(-np.inf, 0, np.eye(d)))
+        if most <= max(evidence for _, evidence in mixtures):
             return None
         return self.whitened(shape, free)
 
     def relearned(self, rows: Rows, fit: SharedNoise) -> Frame:
-        """The frame whose shape, of as many numbers as before, is learned from these rows, which are in this frame."""
+        """The frame with the same kind of shape, learned again from these rows, which are in this frame."""
         centered = rows.points - rows.mean
         scatter = (centered * rows.weights[:, None]).T @ centered
         shapes = {free: shape for _, free, shape in _shapes(rows, centered, scatter, fit, 0.0)}
         return self.whitened(shapes[self.n_learned], self.n_learned) if self.n_learned in shapes else self
 
     def whitened(self, shape: np.ndarray, n_learned: int) -> Frame:
-        """The frame in which noise that has this covariance in this frame, learned as so many numbers, is round."""
+        """The frame in which noise of this covariance becomes round; ``n_learned`` numbers of it were learned."""
         d = len(shape)
         values, vectors = np.linalg.eigh(shape * d / np.trace(shape))
         whiten = vectors / np.sqrt(values) @ vectors.T
@@ -172,7 +172,7 @@ class Frame:
 
 
 def _shapes(rows: Rows, centered: np.ndarray, scatter: np.ndarray, fit: SharedNoise, evidence: float):
-    """Evidence with it, number of parameters, covariance within clusters: for any ellipsoid, and along the columns."""
+    """For any ellipsoid, and for one along the columns: evidence, number of parameters, covariance within clusters."""
     n, d = rows.mass, rows.points.shape[1]
     mass, means = _moments(responsibilities(rows.points, fit)[0] * rows.weights[:, None], centered)
     W = (scatter - (means * mass[:, None]).T @ means) / n
@@ -191,7 +191,7 @@ def _moments(r: np.ndarray, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]
 
 
 def _axes(rows: Rows) -> tuple[np.ndarray, float]:
-    r"""Axes (c, r) worth keeping of rows in c columns, and the variance along each of the others.
+    r"""The axes (c, r) that are kept of rows in c columns, and the variance along each of the others.
 
     Up to 64 columns all that vary are kept: columns that are sums of others add nothing. Of more, those
     along which rows vary more than noise alone would: of n rows of noise :math:`\sigma^2` no principal axis has

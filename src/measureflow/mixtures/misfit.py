@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 
 import numpy as np
 from scipy.stats import chi2
 
+from measureflow.measures.caller import warn_caller
 from measureflow.mixtures.clusters import GaussianClusters
 from measureflow.mixtures.ellipsoids import Ellipsoids
 from measureflow.mixtures.rows import Rows
@@ -16,6 +17,8 @@ from measureflow.mixtures.shared_noise import SharedNoise, responsibilities
 
 FEW_VALUES = 8  # a column with fewer different ones is hardly a measurement
 FEWEST_ROWS = 50  # fewer say too little about the shape of the noise
+
+_silent: ContextVar[bool] = ContextVar("silent", default=False)  # filters of `warnings` are shared by all threads
 
 
 class UnfamiliarDataWarning(UserWarning):
@@ -25,9 +28,17 @@ class UnfamiliarDataWarning(UserWarning):
 @contextmanager
 def unwarned() -> Iterator[None]:
     """Fits inside it give no `UnfamiliarDataWarning`; its sentences are in ``diagnosis_`` all the same."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UnfamiliarDataWarning)
+    before = _silent.set(True)
+    try:
         yield
+    finally:
+        _silent.reset(before)
+
+
+def warn_unfamiliar(sentences: Iterable[str]) -> None:
+    """Warn the caller of the package of each sentence of a diagnosis, except inside `unwarned`."""
+    for sentence in () if _silent.get() else sentences:
+        warn_caller(sentence, UnfamiliarDataWarning)
 
 
 def diagnosis(rows: Rows, names: list, gaussians: GaussianClusters | None) -> list[str]:

@@ -1,17 +1,13 @@
-"""The estimated mixing measure, between the tokens of the flow and the clusters of most likelihood."""
+"""The estimated mixing measure, between the tokens of the flow and the clusters of maximum likelihood."""
 
 from __future__ import annotations
-
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from measureflow.measures import wasserstein2
 from measureflow.mixtures.rows import Rows
+from measureflow.mixtures.search import Flowed, SearchResult
 from measureflow.mixtures.shared_noise import SharedNoise, responsibilities
-
-if TYPE_CHECKING:
-    from measureflow.mixtures.search import SearchResult
 
 APART = 1e-3  # share of rows in doubt between clusters below which the clusters alone are the answer
 SLIGHT = 0.02  # numbers of clusters less probable than this are left out
@@ -20,18 +16,20 @@ SLIGHT = 0.02  # numbers of clusters less probable than this are left out
 def mixing(found: SearchResult, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
     r"""Atoms and masses that are expected to be near the true mixing measure in W2.
 
-    The flow's tokens y and the clusters of most likelihood err in different ways. A point between them, on the lines of
+    The flow's tokens y and the clusters of maximum likelihood err in different ways. A measure between them, along the
     optimal transport from one to the other, errs less than either:
 
     .. math:: z_i = (1 - \lambda)\, y_i + \lambda \sum_K p(K \mid X)\, T_K(y_i), \qquad \lambda = \frac{d}{d + 4}
 
-    with :math:`T_K(y_i)` the mean of where token i goes among the K clusters of most likelihood. With more columns each
-    row says more about its cluster, and likelihood is more reliable. The clusters alone are the answer where they are
-    far apart and their number is clear, and where only a sample of the rows flowed: their weights are known from all
-    rows.
+    with :math:`T_K(y_i)` the mean of where token i goes among the K clusters of maximum likelihood. With more columns
+    each row says more about its cluster, and likelihood is more reliable. The clusters alone are the answer where they
+    are far apart and their number is clear, and where only a sample of the rows flowed: their weights are known from
+    all rows.
     """
     mixture, flowed = found.mixture, found.flowed
-    if flowed is None or found.candidates is None or not isinstance(mixture, SharedNoise) or mixture.variance <= 0:
+    if not isinstance(flowed, Flowed) or found.candidates is None:
+        return mixture.centers, mixture.weights
+    if not isinstance(mixture, SharedNoise) or mixture.variance <= 0:
         return mixture.centers, mixture.weights
     likely = {K: p for K, p in found.posterior.items() if p >= SLIGHT}
     certain = len(likely) == 1 and in_doubt(mixture, flowed.seen) <= APART

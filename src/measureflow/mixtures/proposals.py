@@ -44,9 +44,9 @@ def guess_noise(model, rows: Rows, n_layers: int | None = None) -> tuple[float, 
     """The noise variance estimated from the best of a few guesses, and the tree of its tokens."""
     sample = rows.sample(SCAN_ROWS)
     path, noise = flow(model, sample, SCAN_DB, exact=False, n_layers=n_layers)
-    surest = int(np.argmin(noise[:, 1]))
-    tree = TokenTree(path[-1][surest].numpy(), sample.weights / sample.mass)
-    return float(from_decibels(noise[surest, 0])), tree
+    best = int(np.argmin(noise[:, 1]))  # of least standard error
+    tree = TokenTree(path[-1][best].numpy(), sample.weights / sample.mass)
+    return float(from_decibels(noise[best, 0])), tree
 
 
 class Candidates:
@@ -63,7 +63,7 @@ class Candidates:
         self.evidence: dict[int, float] = {}
 
     def offer(self, start: SharedNoise, steps: int = 30) -> float:
-        """Improve a start by EM, keep it if it is the best of its K; return its evidence, -inf where clusters met."""
+        """Improve a start by EM, keep it if it is the best of its K; return its evidence, -inf if clusters coincide."""
         fit = fit_em(self.rows.points, self.rows.weights, start, steps=steps, tol=1e-5, between=self.between)
         K, n = len(fit), self.rows.mass
         if self.only != K and not distinct(fit, n):
@@ -84,13 +84,13 @@ class Candidates:
             if self.only <= len(tree.weights):
                 self.offer(self._cut(tree, self.only, noise_variance), steps)
             return
-        start = min(tree.n_worth(noise_variance, self.rows.mass), self.most)
+        start = min(tree.n_by_bic(noise_variance, self.rows.mass), self.most)
         for step in (1, -1):
             best, worse, K = -np.inf, 0, start
             while 1 <= K <= min(self.most, len(tree.weights)) and worse < patience:
                 evidence = self.offer(self._cut(tree, K, noise_variance), steps)
-                met = step < 0 and best == -np.inf  # fewer clusters may still lie apart
-                worse = 0 if evidence > best or met else worse + 1
+                coincide = step < 0 and best == -np.inf  # fewer clusters may still be distinct
+                worse = 0 if evidence > best or coincide else worse + 1
                 best, K = max(best, evidence), K + step
         for K in range(1, min(start, 4)):  # few long clusters may beat many round ones
             self.offer(self._cut(tree, K, noise_variance), steps)

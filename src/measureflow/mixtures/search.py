@@ -41,6 +41,20 @@ class Flowed:
 
 
 @dataclass(frozen=True)
+class Unflowed:
+    """Rows of a sketch, whose flow nobody needed yet: `run` flows them."""
+
+    seen: Rows
+    assumed_snr_db: float
+
+    def run(self, model, n_layers: int | None = None) -> Flowed:
+        """The flow of these rows at that SNR, and the tree of where the tokens end."""
+        path, _ = flow(model, self.seen, self.assumed_snr_db, exact=True, n_layers=n_layers)
+        tree = TokenTree(path[-1][0].numpy(), self.seen.weights / self.seen.mass)
+        return Flowed(path, self.seen, tree, self.assumed_snr_db)
+
+
+@dataclass(frozen=True)
 class SearchResult:
     """The result of a search in one frame."""
 
@@ -48,7 +62,7 @@ class SearchResult:
     mixture: SharedNoise | Ellipsoids
     evidence: float = np.inf
     candidates: Candidates | None = None  # none where nothing varies
-    flowed: Flowed | None = None
+    flowed: Flowed | Unflowed | None = None
     probabilities: dict[int, float] | None = None  # of the numbers of clusters, where the candidates do not say them
 
     @property
@@ -77,7 +91,8 @@ class Search:
     """A search over mixtures: the rows, and what is known beforehand.
 
     With ``sketch`` it ends early where a sample shows that the rows are not round: the clusters found are then only a
-    sketch, for someone who has a better answer for such rows.
+    sketch, for someone who has a better answer for such rows. A ``rough`` search runs the flow once in each frame, even
+    if its SNR was wrong: it is for a sample, whose clusters are a hint for the search over all rows.
     """
 
     def __init__(
@@ -89,10 +104,11 @@ class Search:
         snr_db: float | None = None,
         n_layers: int | None = None,
         sketch: bool = False,
+        rough: bool = False,
     ):
         self.model, self.rows = model, rows
         self.n_clusters, self.snr_db, self.n_layers = n_clusters, snr_db, n_layers
-        self.sketch = sketch and n_clusters is None and snr_db is None
+        self.sketch, self.rough = sketch and n_clusters is None and snr_db is None, rough
 
     def run(self, *, polish: bool) -> SearchResult:
         """The best mixture: round clusters in the frame that suits them; ellipsoids where they are clearly better."""
@@ -107,8 +123,9 @@ class Search:
             return self._in(Frame.of(self.rows, scaled=False))
         size = SKETCH_ROWS if self.sketch else FRAME_ROWS
         if len(self.rows.weights) > size:
-            few = Search(self.model, self.rows.sample(size), n_clusters=self.n_clusters, n_layers=self.n_layers)
-            found = few.round_clusters()
+            few = self.rows.sample(size)
+            known = {"n_clusters": self.n_clusters, "n_layers": self.n_layers}
+            found = Search(self.model, few, **known, sketch=self.sketch, rough=self.sketch).round_clusters()
             frame = found.frame
             if self.sketch and isinstance(found.mixture, SharedNoise):  # few rows learn a shape badly
                 frame = frame.relearned(frame.inward(self.rows), found.mixture)
@@ -125,7 +142,7 @@ class Search:
             if found is not None and trial.evidence <= found.evidence:
                 break
             found = trial
-            if found.candidates is None:
+            if found.candidates is None or (self.sketch and found.surely_not_round):
                 break
             rounder = frame.reshaped(found.candidates.rows, found.candidates.weighed())
             if rounder is None:
@@ -192,7 +209,8 @@ class Search:
         seen = rows.sample(size)
         flowed = self._flowed(rows, seen, noise, candidates)
         noise = candidates.best.variance
-        if known is None and abs(snr_of(rows, noise) - flowed.assumed_snr_db) > WRONG_SNR_DB:
+        wrong = abs(snr_of(rows, noise) - flowed.assumed_snr_db) > WRONG_SNR_DB
+        if known is None and wrong and not self.rough:
             flowed = self._flowed(rows, seen, noise, candidates)
         return candidates, flowed
 
@@ -200,7 +218,7 @@ class Search:
         """Run the flow at the known SNR or the one that the noise implies, and offer its clusters to the candidates."""
         K = self.n_clusters
         assumed = snr_of(rows, noise) if self.snr_db is None else float(self.snr_db)
-        flowed = self._flow(seen, assumed)
+        flowed = Unflowed(seen, assumed).run(self.model, self.n_layers)
         candidates.climb(flowed.tree, noise)
         if K is None:
             candidates.refine()
@@ -211,16 +229,11 @@ class Search:
                 candidates.split_to(K)
         return flowed
 
-    def _flow(self, seen: Rows, assumed_snr_db: float) -> Flowed:
-        """The flow of some rows at an SNR, and the tree of where the tokens end."""
-        path, _ = flow(self.model, seen, assumed_snr_db, exact=True, n_layers=self.n_layers)
-        return Flowed(path, seen, TokenTree(path[-1][0].numpy(), seen.weights / seen.mass), assumed_snr_db)
-
     def _grown(self, found: SearchResult, frame: Frame) -> SearchResult:
-        """What was found in a sample, in a frame learned from all rows, and the flow of some of them in it."""
+        """What was found in a sample, in a frame learned from all rows, some of which may flow in it later."""
         rows = frame.inward(self.rows)
         mixture = _around(rows, frame.rows_inward(found.clusters[0]), found.mixture.weights)
-        flowed = self._flow(rows.sample(FRAME_ROWS), snr_of(rows, mixture.variance))
+        flowed = Unflowed(rows.sample(FRAME_ROWS), snr_of(rows, mixture.variance))
         return SearchResult(frame, mixture, flowed=flowed, probabilities=found.posterior)
 
     def _polished(self, found: SearchResult) -> SearchResult:

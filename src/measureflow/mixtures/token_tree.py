@@ -23,18 +23,18 @@ class TokenTree:
         order = np.argsort(cost, kind="stable")
         self.left, self.right, self.costs = left[order], right[order], cost[order]
 
-    def n_worth(self, noise_variance: float, mass: float) -> int:
-        r"""How many atoms are worth their parameters, for tokens of so many rows with this noise.
+    def n_by_bic(self, noise_variance: float, mass: float) -> int:
+        r"""How many atoms BIC keeps, for tokens of rows of this total mass and this noise.
 
-        Merging two atoms lowers the log-likelihood by mass times the cost of the merge over :math:`2\sigma^2`. As in
-        BIC, an atom is worth :math:`\frac{d+1}{2} \log(\mathrm{mass})`: its centre and its weight.
+        Merging two atoms lowers the log-likelihood by mass times the cost of the merge over :math:`2\sigma^2`. They
+        stay apart where that exceeds BIC's penalty of an atom, :math:`\frac{d+1}{2} \log(\mathrm{mass})`.
 
         >>> tree = TokenTree(np.array([[0.0], [0.1], [5.0]]), np.full(3, 1 / 3))
-        >>> tree.n_worth(1.0, mass=300.0), tree.n_worth(1e-5, mass=300.0)
+        >>> tree.n_by_bic(1.0, mass=300.0), tree.n_by_bic(1e-5, mass=300.0)
         (2, 3)
         """
-        worth = (self.tokens.shape[1] + 1) / 2 * np.log(max(mass, 2.0))
-        return int(1 + (mass * self.costs / (2 * noise_variance) > worth).sum())
+        penalty = (self.tokens.shape[1] + 1) / 2 * np.log(max(mass, 2.0))
+        return int(1 + (mass * self.costs / (2 * noise_variance) > penalty).sum())
 
     def labels(self, K: int) -> np.ndarray:
         """Which of K atoms each token belongs to."""

@@ -24,7 +24,7 @@ from measureflow.models.any_dimension_heads import (
 from measureflow.models.flow_speed import FlowSpeed
 from measureflow.models.sets import as_sets
 
-FEWEST, MOST = 100, 1000  # numbers of points that the flow can tell apart
+FEWEST, MOST = 100, 1000  # numbers of points outside this range count as its ends
 
 
 @dataclass(frozen=True)
@@ -52,12 +52,12 @@ class AnyDimensionFlow(nn.Module):
     .. math:: y_i \leftarrow y_i + h \sum_s g_s(f_i)\,(m^{(s)}_i - y_i), \qquad
         f_i \leftarrow f_i + \mathrm{MLP}(\text{invariants}_i)
 
-    Each head s offers a mean m: of the tokens near y_i (mean shift), or of the data that y_i wins against the
-    other tokens (an EM step of n atoms). The gates g read features f that see only numbers a rotation cannot
-    change, so one set of weights serves every dimension, and the output turns, shifts, scales and permutes with
-    the input. Lengths are in units of the noise, which the SNR gives; a guess of it is enough to start with, for at
-    the end the pooled features say how far the guess was off. With gates set by hand it is EM exactly (`em`).
-    The data may have masses: mass 2 is a row twice.
+    Each head s offers a mean m: of the tokens near y_i (mean shift), or of the data weighted by how responsible y_i is
+    for them among all tokens (an EM step of n atoms). The gates g depend on features f made only of numbers that a
+    rotation does not change, so one set of weights serves every dimension, and the output rotates, shifts, scales and
+    permutes with the input. Lengths are in units of the noise that the SNR implies. The SNR may be a guess: at the end
+    the pooled features estimate by how much it was wrong. With gates set by hand it is EM exactly (`em`). The data may
+    have masses: mass 2 is a row twice.
 
     >>> model = AnyDimensionFlow()
     >>> x = torch.randn(2, 10, 5, generator=torch.Generator().manual_seed(0))
@@ -107,9 +107,12 @@ class AnyDimensionFlow(nn.Module):
         n_layers: int | None = None,
         schedule: str = "uniform",
     ) -> tuple[Trajectory, Tensor]:
-        """The tokens at every layer, and the noise they estimate: by how many dB its variance exceeds the one that
-        ``snr_db`` implies, and the standard error of that, (B, 2). Weights say how often each point counts. The
-        weights of the shipped flow were trained with the uniform schedule; any other may be asked for."""
+        """The tokens at every layer, and the noise they estimate, (B, 2): by how many dB its variance exceeds the one
+        that ``snr_db`` implies, and the standard error of that.
+
+        ``exact`` says that the SNR is known and not a guess, for all sets or for each. ``weights`` (B, n) say how often
+        each point counts. The shipped weights were trained with the uniform schedule.
+        """
         sets = as_sets(points, snr_db, self.log_width, weights)
         path, noise = self._run(sets.points, sets.snr_db, exact, sets.weights, n_layers, schedule)
         return sets.trajectory(path), sets.numbers(noise)
@@ -132,7 +135,7 @@ class AnyDimensionFlow(nn.Module):
     def read(self, f: Tensor) -> tuple[HeadParameters, Tensor]:
         """The parameters of every head for each token, and the gates, (B, heads, n, 1).
 
-        Widths change by a factor of four at most: so a wrong guess of the noise cannot throw tokens far away.
+        Widths change by a factor of at most four and a half, so a wrong guess of the noise cannot move tokens far away.
         """
         read = self.reads(f).unflatten(-1, (self.heads, -1)).transpose(1, 2)
         change, bias, gate, messages = read.split([1, 1, 1, self.config.n_messages], -1)
@@ -140,7 +143,7 @@ class AnyDimensionFlow(nn.Module):
         return HeadParameters(precision, bias, messages), gate.clamp(-2, 2)
 
     def _first_features(self, x: Tensor, snr_db: Tensor, counted: Tensor, exact: Tensor) -> Tensor:
-        """All tokens begin alike, knowing the SNR, how far to trust it, the dimension, and how many points count."""
+        """The first features, the same for all tokens: SNR, whether it is exact, dimension, and number of points."""
         B, n, d = x.shape
         points = counted.clamp(FEWEST, MOST).log() - math.log(FEWEST)
         facts = torch.stack([snr_db / 10, torch.full_like(snr_db, math.log(d)), exact.to(snr_db), points], -1)
@@ -151,7 +154,7 @@ class AnyDimensionFlow(nn.Module):
         r"""The weights that make each layer one EM step for n equally weighted atoms with known noise.
 
         Tokens compete at the width of the noise, :math:`r_{ij} \propto e^{-|x_j - y_i|^2/2\sigma^2}`, and each moves
-        all the way to the mean of what it wins: a particle form of the fixed point of the NPMLE.
+        all the way to the mean of the data by responsibility: a particle form of the fixed point of the NPMLE.
         """
         low, high = 1000.0, 1001.0  # every SNR lies below this range, where F is flat
         shape = AnyDimensionConfig(n_em=1, n_layers=n_layers, max_flow=float(n_layers), snr_low=low, snr_high=high)
@@ -165,7 +168,7 @@ class AnyDimensionFlow(nn.Module):
 
 
 class Layer(Field):
-    """One layer as a field, for tokens that started at the data x of masses p: their velocity, and new features.
+    """One layer as a field, for tokens that started at the data x of masses p: their velocity, and change of features.
 
     Lengths are in units of the noise.
     """

@@ -60,7 +60,7 @@ def mean_shift(y: Tensor, head: HeadParameters, log_p: Tensor) -> tuple[Tensor, 
 
 
 def compete(x: Tensor, y: Tensor, head: HeadParameters, log_p: Tensor) -> tuple[Tensor, list[Tensor], Tensor]:
-    r"""Tokens compete for each datum, and each moves toward the mean of what it wins: the E and M steps.
+    r"""Tokens compete for each datum, and each is offered the mean of the data by responsibility: the E and M steps.
 
     .. math::
         r_{ij} = \frac{p_i\, e^{-|x_j - y_i|^2/2 b_i^2 + \beta_i}}{\sum_l p_l\, e^{-|x_j - y_l|^2/2 b_l^2 + \beta_l}},

@@ -27,7 +27,7 @@ from measureflow.measures import checks
 
 @dataclass(frozen=True)
 class InContextConfig:
-    """The shape of an `InContextClusterer`, as its arguments say it."""
+    """The arguments of an `InContextClusterer`."""
 
     n_classes: int = 4
     dimension: int = 10
@@ -45,7 +45,7 @@ class InContextConfig:
             raise ValueError(f"width={self.width} must be a multiple of n_heads={self.n_heads} for heads to be joined")
 
     def __getitem__(self, name: str):
-        """A setting by its name, as the reproductions of He 2025 read it: their code stays that of the runs shown."""
+        """A setting by its name, as the reproductions of He 2025 read it."""
         return getattr(self, name)
 
     @property
@@ -108,9 +108,9 @@ class InContextClusterer(nn.Module):
     def labels(self, points, start: Tensor | None = None, *, turns: int = 1) -> Tensor:
         r"""The most likely cluster (\*b, N) of each point.
 
-        The model names a cluster by where it lies, and two clusters may get one name. A set that is turned about its
-        mean is the same problem with other places: of ``turns`` of them, each set keeps the one whose names the model
-        is surest of, in mean log-probability. The first is the set as it is.
+        The model labels a cluster by where it lies, and two clusters may get one label. A set that is rotated about its
+        mean is the same problem, and may be labelled better: of ``turns`` rotations, the first being the identity,
+        each set keeps the one whose labels have the largest mean log-probability.
         """
         checks.whole("turns", turns)
         x = checks.points("points", points, self.embed.weight.dtype).to(self.embed.weight.device)

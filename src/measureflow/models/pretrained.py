@@ -50,7 +50,14 @@ def build(kind: str, settings: dict) -> nn.Module:
 
 
 def save_model(model: nn.Module, folder: str | Path, facts: dict | None = None) -> Path:
-    """Write a model's weights and what they are into ``folder``."""
+    """Write a model into ``folder``: its weights, and a config.json with its kind, its settings and further facts.
+
+    >>> import tempfile
+    >>> from measureflow.models import AnyDimensionFlow
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     print(type(load_model(save_model(AnyDimensionFlow(), folder))).__name__)
+    AnyDimensionFlow
+    """
     kind = next((kind for kind, (cls, _, _) in KINDS.items() if type(model) is cls), None)
     if kind is None:
         known = ", ".join(cls.__name__ for cls, _, _ in KINDS.values())
@@ -144,7 +151,11 @@ def _of_shared_block(name: str) -> str:
 
 
 class _Pretrained:
-    """``load_pretrained(name)`` returns a shipped model ready to use; ``load_pretrained.available()`` lists them."""
+    """``load_pretrained(name)`` returns a shipped model ready to use; ``load_pretrained.available()`` lists them.
+
+    >>> type(load_pretrained("any-dimension")).__name__, "any-shape" in load_pretrained.available()
+    ('AnyDimensionFlow', True)
+    """
 
     def __call__(self, name: str) -> nn.Module:
         if name not in self.available():

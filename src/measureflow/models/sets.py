@@ -28,7 +28,7 @@ class Sets:
     points: Tensor
     snr_db: Tensor
     weights: Tensor | None = None
-    given: _Given | None = None  # nothing where the points came as they are
+    given: _Given | None = None  # None where the points already had the form that the model takes
 
     def tokens(self, y: Tensor) -> Tensor | Empirical:
         """Tokens (B, n, d) in the form, the dtype and on the device of the points that were given."""
@@ -58,9 +58,9 @@ class Sets:
 def as_sets(points, snr_db, like: Tensor, weights=None) -> Sets:
     r"""Points (\*b, n, d), a tensor, an array or an `Empirical`, and an SNR for each set or one for all, as `Sets`.
 
-    A model computes in the dtype and on the device of its weights, ``like``. Points in another dtype are centred and
-    scaled in their own, which the flow commutes with, so that none of their digits is lost to a far origin; the
-    answer has their dtype, with the digits of the model's. A measure of mass one, a probability, counts as many
+    A model computes in the dtype and on the device of its weights, ``like``. Points in another dtype are first centred
+    and scaled in their own dtype, so that no digits are lost to a far origin; the flow commutes with both. The answer
+    has the dtype of the points and the precision of the model. A measure of mass one, a probability, counts as many
     points as have mass; any other counts its mass.
 
     >>> sets = as_sets(torch.zeros(10, 2, dtype=torch.float64), 5, like=torch.zeros(1))

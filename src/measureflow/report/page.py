@@ -22,8 +22,8 @@ from measureflow.report.pictures import (
     draw_uncertainty,
     plane,
 )
-from measureflow.report.summary import PLAIN, Summary
-from measureflow.report.words import brief, percent, sentence
+from measureflow.report.summary import PLAIN, SURE, Summary
+from measureflow.report.words import brief, percent, sentence, times
 
 MOST_COLUMNS = 16  # of the heat map
 
@@ -47,23 +47,23 @@ def page(summary: Summary, title: str) -> str:
     return PAGE.format(
         title=escape(title),
         headline=escape(summary.headline()),
-        certainty=escape(summary.certainty()),
+        certainty="".join(f"<li>{escape(words)}.</li>" for words in summary.certainties()),
         warning="".join(f'<p class="warning">{escape(words)}</p>' for words in summary.diagnosis),
-        pictures="\n".join(_figure(words, figure) for words, figure in _pictures(summary).items()),
+        pictures="\n".join(_figure(title, words, figure) for title, (words, figure) in _pictures(summary).items()),
         clusters="\n".join(_row(summary, k) for k in range(len(summary.sizes))),
-        back="<th>comes back</th>" if summary.mixture.stability_ is not None else "",
+        back="<th>comes back in</th>" if summary.mixture.stability_ is not None else "",
         heat=_heat(summary),
-        columns=escape(", ".join(summary.table.columns)),
-        skipped=f" Skipped: {skipped}." if skipped else "",
-        notes=notes and f" {notes}",
+        columns=f"<p>Columns used: {escape(', '.join(summary.table.columns))}.</p>",
+        skipped=f"<p>Left out: {skipped}.</p>" if skipped else "",
+        notes=notes and f"<p>{notes}</p>",
         noise=_noise(summary),
         far=" Rows far from the rest are not counted in them." if summary.outliers.any() else "",
         again=_again(summary),
     )
 
 
-def _pictures(summary: Summary) -> dict[str, Figure]:
-    """Each picture with the words that stand for it where it cannot be seen."""
+def _pictures(summary: Summary) -> dict[str, tuple[str, Figure]]:
+    """Each picture by its title, with the words that explain it."""
     project, names = plane(summary)
 
     def flat(draw_on):
@@ -78,29 +78,42 @@ def _pictures(summary: Summary) -> dict[str, Figure]:
     clusters = alone(flat(draw_clusters))
     flow = alone(flat(draw_flow))
     flow.axes[0].set(xlim=clusters.axes[0].get_xlim(), ylim=clusters.axes[0].get_ylim())
+    hollow = f"Hollow rows have a probability below {SURE:g} in their cluster." if summary.uncertain else ""
+    asked = summary.mixture.n_clusters is not None
+    odds = alone(lambda axes: draw_uncertainty(axes, summary))
     out = {
-        "The rows in the colours of their clusters": clusters,
-        "The flow that found them": flow,
-        "The probability of each number of clusters": alone(lambda axes: draw_uncertainty(axes, summary)),
+        "The clusters": (f"A dot is a row, a number the centre of a cluster. {hollow}".strip(), clusters),
+        "The flow": ("Each row is a token. The layers of the transformer move it along its line, from grey.", flow),
+        "How probable is each K?": (
+            "K was asked for." if asked else "K is the number of clusters; in colour, the answer.",
+            odds,
+        ),
     }
     curve = dial_curve(summary.table)
     if curve:
-        out["The number of clusters over the dial"] = alone(lambda axes: draw_dial(axes, curve, summary))
+        other = ", which also considers other shapes" if np.isfinite(summary.mixture.expected_index_) else ""
+        dot = f" The dot is the answer{other}." if np.isfinite(summary.mixture.snr_db_) else ""
+        words = f"Right is finer: less noise, more clusters. The line supposes Gaussian clusters; shaded, K stays.{dot}"
+        out["K over the dial"] = words, alone(lambda axes: draw_dial(axes, curve, summary))
     return out
 
 
-def _figure(words: str, figure: Figure) -> str:
+def _figure(title: str, words: str, figure: Figure) -> str:
     buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=140, transparent=True)
-    return f'<img alt="{words}" src="data:image/png;base64,{base64.b64encode(buffer.getvalue()).decode()}">'
+    figure.savefig(buffer, format="png", dpi=170, transparent=True)
+    data = base64.b64encode(buffer.getvalue()).decode()
+    caption = f"<figcaption><strong>{title}</strong> {words}</figcaption>"
+    return f'<figure>{caption}<img alt="{title}" src="data:image/png;base64,{data}"></figure>'
 
 
 def _row(summary: Summary, k: int) -> str:
     traits = "<br>".join(escape(trait) for trait in summary.traits(k)) or PLAIN
     stable = summary.mixture.stability_
-    cells = [_dot(k), f"{summary.sizes[k]:,}", percent(summary.shares[k])]
-    cells += [] if stable is None else [f"{stable.clusters[k]:.0%}"]
-    return "<tr>" + "".join(f"<td>{cell}</td>" for cell in [*cells, traits]) + "</tr>"
+    cells = {"": _dot(k), "rows": f"{summary.sizes[k]:,}", "of all": percent(summary.shares[k])}
+    if stable is not None:
+        cells["back"] = times(stable.clusters[k], summary.mixture.n_stability)
+    named = "".join(f'<td data-name="{name}">{cell}</td>' for name, cell in cells.items())
+    return f"<tr>{named}<td>{traits}</td></tr>"
 
 
 def _dot(k: int) -> str:
@@ -130,7 +143,7 @@ def _noise(summary: Summary) -> str:
     strength = f" The signal-to-noise ratio is {m.snr_db_:.1f} dB." if np.isfinite(m.snr_db_) else ""
     spread = zip(summary.table.columns, np.sqrt(np.diagonal(m.noise_covariance_)), strict=True)
     told = ", ".join(f"{escape(name)} {sd:.3g}" for name, sd in list(spread)[:8])
-    return f"Standard deviations within clusters: {told}.{strength}"
+    return f"<p>Standard deviations within clusters: {told}.{strength}</p>"
 
 
 def _again(summary: Summary) -> str:
@@ -164,7 +177,12 @@ PAGE = """<!doctype html>
   .file, .foot {{ color: var(--soft); }}
   .foot {{ font-size: .9rem; margin-top: 2rem; }}
   .warning {{ background: var(--care); border-left: 4px solid #edae49; padding: .5rem .8rem; }}
-  .pictures {{ display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 400px), 1fr)); gap: 1rem; }}
+  .sure {{ margin: .6rem 0 1.2rem; padding-left: 1.2rem; max-width: 60rem; }}
+  .pictures {{ display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 400px), 1fr));
+    gap: 1.6rem 2rem; }}
+  figure {{ margin: 0; display: grid; gap: .4rem; align-content: space-between; }}
+  figcaption {{ font-size: .9rem; color: var(--soft); }}
+  figcaption strong {{ display: block; font-size: 1.02rem; color: var(--ink); }}
   .pictures img {{ width: 100%; }}
   .scroll {{ overflow-x: auto; }}
   table {{ border-collapse: collapse; width: 100%; }}
@@ -173,19 +191,23 @@ PAGE = """<!doctype html>
   .words td:not(:last-child) {{ white-space: nowrap; }}
   .heat {{ width: auto; font-size: .9rem; }}
   .heat th {{ overflow-wrap: normal; font-size: .85rem; vertical-align: bottom; }}
+  .heat :is(th, td):first-child {{ position: sticky; left: 0; background: var(--paper); }}
   .heat td {{ padding: .35rem .55rem; text-align: right; border: 2px solid var(--paper); white-space: nowrap; }}
   .dot {{ display: inline-block; min-width: 1.6em; line-height: 1.6em; border-radius: .8em; color: #fff;
          text-align: center; font-weight: 700; font-size: .85rem; padding: 0 .3em; }}
   @media (max-width: 560px) {{ body {{ margin: 1.2rem auto; padding: 0 1rem; }} h1 {{ font-size: 1.4rem; }}
     th, td {{ padding-right: .5rem; font-size: .92rem; }}
-    .words tr {{ display: grid; grid-template-columns: repeat(4, auto) 1fr; }}
-    .words :is(th, td):not(:last-child) {{ border-bottom: 0; padding: .45rem 1.1rem 0 0; }}
-    .words :is(th, td):last-child {{ grid-column: 1 / -1; }} }}
+    .words tr:first-child {{ display: none; }}
+    .words tr {{ display: flex; flex-wrap: wrap; align-items: baseline; border-bottom: 1px solid var(--line); }}
+    .words td {{ border-bottom: 0; padding: .45rem .9rem 0 0; }}
+    .words td[data-name="rows"]::after {{ content: " rows"; }}
+    .words td[data-name="back"]::before {{ content: "came back in "; }}
+    .words td:last-child {{ flex-basis: 100%; padding-bottom: .5rem; }} }}
   @media print {{ body {{ margin: 0; }} }}
 </style>
 <p class="file">{title}</p>
 <h1>{headline}</h1>
-<p>{certainty}.</p>
+<ul class="sure">{certainty}</ul>
 {warning}
 <div class="pictures">
 {pictures}
@@ -197,9 +219,11 @@ PAGE = """<!doctype html>
 </table>
 <h2>Centres, column by column</h2>
 <div class="scroll">{heat}</div>
-<p class="foot">Columns used: {columns}.{skipped}{notes} {noise}
-Numbers in brackets are the centre of the cluster and how far it lies from the mean of all rows, in standard deviations
-of all rows (sd); the colour of a cell shows the same distance.{far}{again} labels.csv has every row with its cluster,
-centres.csv every centre.</p>
+<div class="foot">
+<p>Numbers in brackets are the centre of the cluster and how far it lies from the mean of all rows, in standard
+deviations of all rows (sd). The colour of a cell shows the same distance.{far}{again}</p>
+{columns}{skipped}{notes}{noise}
+<p>labels.csv has every row with its cluster, centres.csv every centre.</p>
+</div>
 </html>
 """

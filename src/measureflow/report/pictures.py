@@ -104,7 +104,7 @@ def draw_flow(axes: Axes, summary: Summary, project) -> None:
 
 
 def draw_uncertainty(axes: Axes, summary: Summary) -> None:
-    """The probability of each number of clusters, and the share of uncertain rows."""
+    """The probability of each number of clusters."""
     posterior, K = summary.mixture.n_clusters_posterior_, summary.mixture.n_clusters_
     shown = [k for k in range(max(1, K - 4), K + 5) if k in posterior]
     axes.bar(shown, [posterior[k] for k in shown], width=0.7, color=[COLOURS[0] if k == K else OTHER for k in shown])
@@ -113,12 +113,10 @@ def draw_uncertainty(axes: Axes, summary: Summary) -> None:
             at, words = (k, posterior[k]), percent(posterior[k])
             axes.annotate(words, at, (0, 3), textcoords="offset points", ha="center", fontsize=9, color=EITHER)
     most = max(0.4, max(posterior[k] for k in shown))
-    axes.set(xticks=shown, xlim=(shown[0] - 1, shown[-1] + 1), ylim=(0, 1.3 * most), xlabel="number of clusters")
+    axes.set(xticks=shown, xlim=(shown[0] - 1, shown[-1] + 1), ylim=(0, 1.12 * most), xlabel="number of clusters")
     axes.set_yticks([tick for tick in (0, 0.25, 0.5, 0.75, 1) if tick <= most])
     asked = summary.mixture.n_clusters is not None
     axes.set_title("K was asked for" if asked else "How probable is each K?", loc="left", fontsize=11, color=INK)
-    sure = f"{percent(summary.uncertain)} of the rows are below {SURE:.0%}\nin the cluster they were given"
-    axes.text(0.03, 0.98, sure, transform=axes.transAxes, fontsize=9, va="top", color=EITHER)
 
 
 def draw_words(figure, summary: Summary) -> None:
@@ -176,8 +174,8 @@ def draw_dial(axes: Axes, curve: list[tuple[float, int]], summary: Summary) -> N
     axes.set_title("K over the dial; the dot is the answer", loc="left", fontsize=11, color=EITHER)
 
 
-def alone(draw_on, size: tuple[float, float] = (5.4, 4.3)) -> Figure:
-    """One picture with nothing behind it, in colours that are read on white and on black."""
+def alone(draw_on, size: tuple[float, float] = (4.8, 3.7)) -> Figure:
+    """One picture with nothing behind it, in colours that are read on white and on black; its title is the page's."""
     figure = Figure(figsize=size, layout=ConstrainedLayoutEngine(w_pad=0.1, h_pad=0.1))
     axes = figure.subplots()
     draw_on(axes)
@@ -186,9 +184,9 @@ def alone(draw_on, size: tuple[float, float] = (5.4, 4.3)) -> Figure:
     axes.spines[["top", "right"]].set_visible(False)
     axes.spines[["left", "bottom"]].set_color(EITHER)
     axes.tick_params(colors=EITHER, which="both")
-    for words in (axes.title, axes.xaxis.label, axes.yaxis.label):
+    for words in (axes.xaxis.label, axes.yaxis.label):
         words.set_color(EITHER)
-    axes.set_title(axes.get_title(loc="left"), loc="left", color=EITHER)
+    axes.set_title("", loc="left")
     return figure
 
 

@@ -11,7 +11,7 @@ from measureflow.estimators.flow_mixture import FlowMixture
 from measureflow.estimators.stability import Stability
 from measureflow.mixtures.misfit import unwarned
 from measureflow.report.continuum import pieces
-from measureflow.report.words import again, brief, count, odds, percent, sentence
+from measureflow.report.words import again, brief, count, more_probable, odds, percent, sentence, times
 from measureflow.tables.read import Table
 
 SURE = 0.9  # a row whose most probable cluster is less probable than this is called uncertain
@@ -124,10 +124,16 @@ class Summary:
 
     def certainty(self) -> str:
         """How sure it is, in sentences."""
+        return ". ".join(self.certainties())
+
+    def certainties(self) -> list[str]:
+        """How sure it is, a sentence each, without its stop."""
         m, outliers = self.mixture, int(self.outliers.sum())
         K = m.n_clusters_
         gaussian = "If the clusters are Gaussian, " if np.isnan(m.expected_index_) else ""
         told = [f"K = {K} was asked for" if m.n_clusters is not None else gaussian + odds(m.n_clusters_posterior_, K)]
+        if m.n_clusters is None:
+            told += more_probable(m.n_clusters_posterior_, K)
         if m.stability_ is not None:
             told.append(again(m.stability_.n_clusters, K, m.n_stability) + _each(m.stability_, K, m.n_stability))
         if np.isfinite(m.expected_index_) and K > 1:
@@ -139,7 +145,7 @@ class Summary:
         told.append(f"{percent(self.uncertain)} of the rows are uncertain{doubt}")
         if outliers:
             told.append(f"{count(outliers, 'row')} {'lies' if outliers == 1 else 'lie'} far from the rest")
-        return ". ".join(told)
+        return told
 
     def lines(self) -> list[str]:
         """One line for each cluster."""
@@ -152,7 +158,7 @@ class Summary:
 
     def _back(self, k: int) -> str:
         stable = self.mixture.stability_
-        return "" if stable is None else f", came back {stable.clusters[k]:.0%}"
+        return "" if stable is None else f", came back in {times(stable.clusters[k], self.mixture.n_stability)}"
 
     def labelled(self) -> pd.DataFrame:
         """The rows as they were read, each with its cluster and the probability of it."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 LIKELY = 0.8  # the probability of a range of K that is told where no K is probable by itself
 
 
@@ -23,6 +25,30 @@ def odds(posterior: dict[int, float], K: int) -> str:
         else:
             low, total = low - 1, total + below
     return f"{said}, K from {low} to {high} has {total:.2f}"
+
+
+def more_probable(posterior: dict[int, float], K: int) -> list[str]:
+    """A sentence where another number of clusters is more probable than K, to two figures.
+
+    >>> more_probable({3: 0.4, 4: 0.3}, 4)
+    ['K = 3 is more probable (0.40): clusters are chosen by which rows belong together, not by their number alone']
+    >>> more_probable({3: 0.4, 4: 0.6}, 4)
+    []
+    """
+    best = max(posterior, key=lambda k: (posterior[k], -k), default=K)
+    if round(posterior.get(best, 0.0), 2) <= round(posterior.get(K, 0.0), 2):
+        return []
+    said = f"K = {best} is more probable ({posterior[best]:.2f})"
+    return [f"{said}: clusters are chosen by which rows belong together, not by their number alone"]
+
+
+def times(share: float, fits: int) -> str:
+    """A share of some fits as a count of them.
+
+    >>> times(0.9, 10)
+    '9 of 10 fits'
+    """
+    return f"{round(share * fits)} of {count(fits, 'fit')}"
 
 
 def again(shares: dict[int, float], K: int, fits: int) -> str:
@@ -49,6 +75,17 @@ def percent(p: float) -> str:
     ('67%', '<1%', '0%')
     """
     return "<1%" if 0 < p < 0.005 else f"{p:.0%}"
+
+
+def listed(names: Sequence[str], most: int) -> str:
+    """Names with commas; where there are many, the first of them and how many more there are.
+
+    >>> listed(["a", "b", "c"], 3), listed(["a", "b", "c", "d"], 2)
+    ('a, b, c', 'a, b and 2 more')
+    """
+    if len(names) <= most:
+        return ", ".join(names)
+    return f"{', '.join(names[:most])} and {len(names) - most} more"
 
 
 def sentence(words: str) -> str:

@@ -51,7 +51,7 @@ class Table:
             out.append(f"{again} another one; each counts as often as it occurs")
         for name, reason in self.skipped.items():
             if reason == "a code":
-                out.append(f"Column {name!r} looks like a code, not a quantity, and is left out; ask for it to use it")
+                out.append(f"Column {name!r} looks like a code, not a quantity, and is left out; choose it to use it")
             if reason == "text" and (stray := _stray(cast(pd.Series, self.frame[name]))):
                 out.append(f"Column {name!r} would hold numbers but for {stray}, and is left out")
         for name in self.columns:

@@ -52,6 +52,6 @@ def assignment_cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
 
 
 def naming_loss(model: nn.Module, sets: LabelledSets, start: Start | None = None) -> Tensor:
-    """The mean of this loss over the sets; ``start`` makes the first labels of a model with context."""
+    """The mean `assignment_cross_entropy` of the sets; ``start`` makes the first labels of a model with context."""
     first = None if start is None else start(sets.points, sets.centers.shape[1])
     return assignment_cross_entropy(model(sets.points, first), sets.labels).mean()

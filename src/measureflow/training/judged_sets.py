@@ -7,6 +7,7 @@ drawn otherwise.
 
 from __future__ import annotations
 
+import io
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,6 +27,7 @@ from measureflow.mixtures.rows import distinct_rows
 from measureflow.mixtures.search import Search
 from measureflow.models import load_pretrained
 from measureflow.models.any_shape.flow import MOST_CLUSTERS
+from measureflow.models.checkpoints import write_atomically
 
 SEED = 77
 PAIRS = 500  # of each set
@@ -123,8 +125,7 @@ def _kept(path: Path, number: int) -> Judged | None:
 
 def _made(path: Path, number: int) -> Judged:
     """The set with the Gaussians' opinion, written to a file whole or not at all."""
-    judged = Judged.of(number)
-    with path.with_suffix(".new").open("wb") as file:
-        np.savez_compressed(file, **vars(judged))
-    path.with_suffix(".new").rename(path)
+    judged, content = Judged.of(number), io.BytesIO()
+    np.savez_compressed(content, **vars(judged))
+    write_atomically(path, content.getvalue())
     return judged

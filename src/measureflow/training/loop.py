@@ -89,7 +89,8 @@ class Training:
         """Move the weights by the gradient on one batch; returns what the log says of the step."""
         started = time.monotonic()
         part = slice(self.fabric.global_rank, None, self.fabric.world_size)  # together the processes see what one would
-        loss = self.config.aim.loss(self.worker, batch, part, seeded(self.config.seed, "told", step))
+        noise = seeded(self.config.seed, "told", step)  # the name of a stream: another one would change every run
+        loss = self.config.aim.loss(self.worker, batch, part, noise)
         rate, gradient = self.descent.step(step, loss)
         self._update_average(step)
         seconds = time.monotonic() - started

@@ -34,10 +34,10 @@ def _snr_scaled(tokens: Tensor, mixtures: Mixtures) -> Tensor:
 
 
 def guessed_snr_loss(tokens: Tensor, noise: Tensor, assumed_snr_db: Tensor, mixtures: Mixtures) -> Tensor:
-    r"""The loss for a guessed SNR: of the tokens where the guess is fair, of the estimated noise always.
+    r"""The loss for a guessed SNR: that of the tokens where the guess is fair, and always that of the estimated noise.
 
-    The noise is judged as a Gaussian with the stated mean and standard error; a guess that is off by more than
-    ``FAIR_GUESS_DB`` asks for tokens that cannot be found, so only the noise counts there.
+    The loss of the noise is minus the log-density of a Gaussian with the stated mean and standard error. Tokens cannot
+    be right where the guess is off by more than ``FAIR_GUESS_DB``, so only the noise counts there.
     """
     variance = mixtures.points.var(1, unbiased=False).mean(-1)
     assumed_noise_db = to_decibels(variance / (1 + from_decibels(assumed_snr_db)))
@@ -48,9 +48,9 @@ def guessed_snr_loss(tokens: Tensor, noise: Tensor, assumed_snr_db: Tensor, mixt
 
 
 def together_loss(said: Together, sets: LabelledShapes) -> Tensor:
-    """What a model that says who belongs with whom learns from: pairs, then noise and number of clusters.
+    """The loss of a model of pairs: cross entropies of the pairs, of the outliers and of the number of clusters.
 
-    Cross entropy over the pairs of each set, rows that belong to nothing left out; each set counts alike.
+    Pairs with an outlier are left out, and each set counts alike.
     """
     member = sets.labels >= 0
     pairs = (member[:, :, None] & member[:, None, :]).tril(-1)

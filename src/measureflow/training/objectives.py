@@ -1,7 +1,7 @@
 """What a model is trained toward: the sets it learns from, the loss on them, and how it is tested.
 
-An objective is plain data. The one loop in `training.loop` asks it for the data of a step and the loss on them, and
-knows nothing else about the model.
+An objective is plain data. The one loop in `training.loop` gets from it the data of a step and the loss on them, and
+needs nothing else of the model.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ TEST_SNRS = (15.0, 10.0, 5.0)
 
 
 class Objective(Protocol):
-    """What training asks of an objective."""
+    """The data, the loss and the scores of a training."""
 
     method: str  # the method of the model that the loss calls
 
@@ -71,7 +71,7 @@ class MixingMeasure:
 
 @dataclass(frozen=True)
 class MixingMeasureAndNoise(MixingMeasure):
-    """The same, where the model is told a guess of the SNR and learns to say how wrong it is."""
+    """The same, where the model is given a guess of the SNR and learns to estimate the error of the guess."""
 
     snr_error_db: list[float] = field(default_factory=lambda: [0.0])  # guesses err by up to one of these; 0 is exact
     method = "flow_and_noise"
@@ -83,7 +83,7 @@ class MixingMeasureAndNoise(MixingMeasure):
         return guessed_snr_loss(path[-1], noise, guess, mine)
 
     def guesses(self, snr_db: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-        """The SNRs in dB that the model is told, and whether it is told that they are exact."""
+        """The SNRs in dB that the model is given, and whether each is exact."""
         widths = torch.tensor(self.snr_error_db)
         width = widths[torch.randint(len(widths), snr_db.shape, generator=generator)]
         error = width * (2 * torch.rand(snr_db.shape, generator=generator) - 1)
@@ -92,7 +92,7 @@ class MixingMeasureAndNoise(MixingMeasure):
 
 @dataclass(frozen=True)
 class WhoBelongsTogether:
-    """Pairs of rows that belong together, in sets whose clusters have many shapes."""
+    """The probability that two rows belong together, in sets whose clusters have many shapes."""
 
     rows_per_cluster: int = 12  # so many at least on average
     method = "together"
@@ -114,7 +114,7 @@ class WhoBelongsTogether:
 
 @dataclass(frozen=True)
 class NamedClusters:
-    """The cluster of every point, whatever the clusters are called [He 2025, 4]."""
+    """The cluster of every point, up to a permutation of the labels [He 2025, 4]."""
 
     n_classes: int = 4
     dimension: int = 10

@@ -1,5 +1,6 @@
 /** Canvases that follow their size and the theme: scatter plots, curves, matrices. */
 import { h } from "../dom";
+import { short, ticks } from "../numbers";
 import { clusterColour, colours, onTheme } from "./theme";
 
 /** What pictures draw with: a canvas, or a pen that writes SVG. */
@@ -101,19 +102,6 @@ export function boxOf(xy: ArrayLike<number>, margin = 0.06): Box {
   return { x0: x0 - dx, x1: x1 + dx, y0: y0 - dy, y1: y1 + dy };
 }
 
-/** Round numbers between two, about `count` of them. */
-export function ticks(low: number, high: number, count: number): number[] {
-  const rough = (high - low) / Math.max(1, count);
-  const power = 10 ** Math.floor(Math.log10(rough));
-  const step = power * ([1, 2, 5, 10].find((m) => m * power >= rough) ?? 10);
-  const out = [];
-  for (let t = Math.ceil(low / step) * step; t <= high + 1e-9 * step; t += step) out.push(Math.abs(t) < step / 1e6 ? 0 : t);
-  return out;
-}
-
-export const short = (v: number) =>
-  v === 0 ? "0" : Math.abs(v) >= 1e5 || Math.abs(v) < 1e-3 ? v.toExponential(0) : String(+v.toPrecision(3));
-
 export interface Frame {
   X: (v: number) => number;
   Y: (v: number) => number;
@@ -135,15 +123,17 @@ export function axes(
   c.lineWidth = 1;
   c.textAlign = "center";
   c.textBaseline = "top";
-  for (const t of ticks(box.x0, box.x1, Math.max(4, (right - left) / 80))) {
+  const across = ticks(box.x0, box.x1, Math.max(4, (right - left) / 80));
+  for (const t of across) {
     line(c, X(t), top, X(t), bottom);
-    c.fillText(short(t), X(t), bottom + 6);
+    c.fillText(short(t, across[1] - across[0]), X(t), bottom + 6);
   }
   c.textAlign = "right";
   c.textBaseline = "middle";
-  for (const t of flat ? [] : ticks(box.y0, box.y1, (bottom - top) / 45)) {
+  const upward = flat ? [] : ticks(box.y0, box.y1, (bottom - top) / 45);
+  for (const t of upward) {
     line(c, left, Y(t), right, Y(t));
-    c.fillText(short(t), left - 6, Y(t));
+    c.fillText(short(t, upward[1] - upward[0]), left - 6, Y(t));
   }
   c.fillStyle = colours.ink;
   c.textAlign = "right";
@@ -244,6 +234,7 @@ export function curves(title: string, list: () => Curve[], now: () => number | n
       const shown = list();
       const xy: number[] = [];
       for (const curve of shown) curve.x.forEach((x, i) => Number.isFinite(curve.y[i]) && xy.push(x, curve.y[i]));
+      if (!xy.length) return; // axes without a curve would show a scale that means nothing
       const place = { left: 46, top: 8, right: width - 8, bottom: height - 24 };
       const f = axes(c, boxOf(xy, 0.08), place, ["", ""]);
       for (const curve of shown) {

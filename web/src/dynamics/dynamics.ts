@@ -8,7 +8,7 @@ import { cone, type Strand } from "./cone";
 import { Larger } from "./larger";
 import { lay } from "./layout";
 import { drawTokens, nearestToken } from "./plot";
-import { CLOUDS, PRESETS, SCORES, sentence, VALUES } from "./words";
+import { CLOUDS, PRESETS, SCORES, sentence, VALUES, type Preset } from "./words";
 import { clock, Frames, LONGEST, World } from "./world";
 
 const PACE = 30; // milliseconds between frames, at least
@@ -21,6 +21,8 @@ let memory: Chosen = { ...START };
 export default function dynamics(place: HTMLElement): () => void {
   return new Dynamics(place).start();
 }
+
+const chosenBy = ({ attention, scores, value, relative, cloud }: Preset) => ({ attention, scores, value, relative: +relative, cloud, versus: "" });
 
 class Dynamics {
   chosen: Chosen = { ...memory };
@@ -39,6 +41,7 @@ class Dynamics {
   scrub = slider("Time", { min: 0, max: LONGEST, step: "any", value: 0 }, (v) => `t = ${clock(v)}`, (v) => (this.pause(), this.seek(v)));
   ending = h("p", { class: "note", role: "status" });
   about = h("p", { class: "says" });
+  presets = Object.entries(PRESETS).map(([name, preset]) => button(preset.words, () => this.preset(name), { class: "chip", title: preset.why, "data-preset": name }));
   larger = new Larger(
     () => ({ set: this.worlds[0].set, kind: this.chosen.cloud, seed: this.chosen.seed }),
     (result) => {
@@ -68,9 +71,8 @@ class Dynamics {
     const [entropy, energy] = [one("entropy"), one("energy")];
     const cones = cone(() => [...this.strands, ...this.worlds.map((world): Strand => ({ path: world.past.filter((p) => p.t <= this.t + 1e-9).map((p) => p.covariance), fate: "particles" }))]);
     this.pictures = [entropy, energy, cones];
-    const presets = Object.entries(PRESETS).map(([name, preset]) => button(preset.words, () => this.preset(name), { class: "chip", title: preset.why, "data-preset": name }));
     const steps = [button("▶", () => this.single(), { "aria-label": "Step", class: "step" }), button("↺", () => this.reset(), { "aria-label": "Start again", class: "step" })];
-    lay(this.place, { ...this, presets, player: [this.play, ...steps, this.scrub], cones, entropy, energy });
+    lay(this.place, { ...this, player: [this.play, ...steps, this.scrub], cones, entropy, energy });
     addEventListener("keydown", this.key);
     this.build();
     this.go();
@@ -80,8 +82,15 @@ class Dynamics {
   // choices --------------------------------------------------------------------------------------------------------
 
   preset(name: string) {
-    const { attention, scores, value, relative, cloud } = PRESETS[name];
-    this.change({ attention, scores, value, relative: +relative, cloud, versus: "" });
+    this.change(chosenBy(PRESETS[name]));
+  }
+
+  /** Light the preset that is shown, if it is one. */
+  light() {
+    for (const one of this.presets) {
+      const wanted = Object.entries(chosenBy(PRESETS[one.dataset.preset!]));
+      one.setAttribute("aria-pressed", String(wanted.every(([name, value]) => this.chosen[name as keyof Chosen] === value)));
+    }
   }
 
   /** Another choice starts again, and plays whatever has ended. */
@@ -102,21 +111,21 @@ class Dynamics {
     replace(
       this.panel,
       pick("Attention", "attention", ATTENTIONS),
-      pick("Beside it", "versus", [["", "nothing"], ...ATTENTIONS]),
+      pick("Compare with", "versus", [["", "nothing"], ...ATTENTIONS]),
       epsilon && slider("epsilon", { min: 0.2, max: 3, step: 0.1, value: chosen.epsilon }, (v) => v.toFixed(1), (v) => this.change({ epsilon: v })),
       pick("Scores", "scores", named(SCORES)),
       pick("Values", "value", named(VALUES)),
-      tick("Minus the token itself", !!chosen.relative, (v) => this.change({ relative: +v })),
+      tick("Subtract the token's position", !!chosen.relative, (v) => this.change({ relative: +v })),
       h("hr"),
-      pick("First cloud", "cloud", CLOUDS),
+      pick("Starting cloud", "cloud", CLOUDS),
       slider("Tokens", { min: 40, max: 500, step: 20, value: chosen.n }, (v) => String(v), (v) => this.change({ n: v })),
-      button("Other cloud", () => this.change({ seed: chosen.seed + 1 })),
-      tick("Arrows of the field", !!chosen.arrows, (v) => {
+      button("New random cloud", () => this.change({ seed: chosen.seed + 1 })),
+      tick("Show the field as arrows", !!chosen.arrows, (v) => {
         chosen.arrows = +v;
         this.redraw();
         this.write();
       }),
-      h("p", { class: "note" }, "Put the pointer on a token to see whom it looks at."),
+      h("p", { class: "note" }, "Point at a token to see what it attends to."),
     );
     if (focused) this.panel.querySelector<HTMLElement>(`[aria-label="${focused}"]`)?.focus();
   }
@@ -139,6 +148,7 @@ class Dynamics {
     replace(this.panels, ...this.worlds.map((world) => this.worldPanel(world)));
     this.panels.classList.toggle("two-worlds", this.worlds.length > 1);
     this.fates();
+    this.light();
     this.controls();
     this.t = 0;
     this.seek(0);
@@ -148,7 +158,7 @@ class Dynamics {
   worldPanel(world: World): HTMLElement {
     const groups = () => (this.chosen.cloud === "blobs" ? 3 : 1);
     const words = ATTENTIONS.find(([name]) => name === world.set.attention)![1];
-    const tall = (w: number) => Math.min(520, Math.max(300, w * (this.worlds.length > 1 ? 0.9 : 0.58)));
+    const tall = (w: number) => Math.min(460, Math.max(300, w * (this.worlds.length > 1 ? 0.9 : 0.52)));
     const made = picture(`Tokens under ${words}`, tall, (c, w, t) => drawTokens(c, w, t, world, { arrows: !!this.chosen.arrows, groups: groups(), t: this.t, hover: this.hover }));
     this.pictures.push(made);
     made.element.addEventListener("pointermove", (event) => {

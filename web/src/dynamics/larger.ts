@@ -82,7 +82,7 @@ export class Larger {
 }
 
 function words(job?: Job): string {
-  if (!job) return "Flow 1,000 tokens of this cloud with the library itself: adaptive steps, and the time of a blow-up.";
+  if (!job) return "Run 1,000 tokens of this cloud in the library: adaptive steps, and the time of a blow-up.";
   if (job.state === "failed") return `It could not run: ${job.reason}`;
   if (job.state === "cancelled") return "Cancelled.";
   if (job.state !== "done") return `${job.state}: ${(100 * job.progress).toFixed(0)} %`;

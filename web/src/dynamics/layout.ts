@@ -17,8 +17,8 @@ export interface Parts {
 }
 
 const CONE =
-  "Each point of the cone is the covariance of a cloud: the higher the larger, the axis is round, the rim is flat as a line. " +
-  "The bold path is the dashed ellipse of the tokens; thin ones are Gaussians, flowed exactly.";
+  "Each point of the cone is a covariance: higher is larger, on the axis the cloud is round, at the rim it is flat as a line. " +
+  "The bold path follows the dashed ellipse of the tokens; thin paths are Gaussians, computed exactly.";
 
 export function lay(place: HTMLElement, parts: Parts) {
   const figure = (made: Picture, words: string) => h("figure", {}, made.element, h("figcaption", {}, words));
@@ -43,7 +43,7 @@ export function lay(place: HTMLElement, parts: Parts) {
             "Entropy and energy",
             "",
             figure(parts.entropy, "Entropy: how spread out the tokens are."),
-            figure(parts.energy, "Energy, logarithm: half the mean of exp(score) over all pairs."),
+            figure(parts.energy, "Energy: the logarithm of half the mean of exp(score) over all pairs."),
           ),
           panel("A larger run", "on this machine", parts.larger.element),
         ),

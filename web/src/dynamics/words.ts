@@ -18,31 +18,31 @@ export const SCORES: Record<string, [words: string, Q: Matrix, K: Matrix]> = {
 export const CLOUDS: [string, string][] = [["gauss", "one Gaussian"], ["blobs", "three groups"], ["ring", "a ring"]];
 
 const ATTENTION: Record<string, string> = {
-  softmax: "Each token looks at those that lie in its own direction, far ones most of all",
-  l2: "Each token looks at its neighbours, near ones most of all",
-  sinkhorn: "Tokens share their attention so that each one is looked at as much as it looks",
-  linear: "Each token weighs all others by their scores as they are, without a limit",
-  "linear-epsilon": "Each token looks at all alike, and a little more at those of large score",
-  sigmoid: "Each token opens a gate for every other one, between shut and open",
-  relu: "Each token ignores those behind it and weighs those ahead by their scores",
-  exp: "Each token weighs others by the exponential of the score, without a limit",
+  softmax: "Each token attends to tokens in its own direction, far ones most of all",
+  l2: "Each token attends to its neighbours, the nearest most of all",
+  sinkhorn: "Attention is balanced: each token receives as much as it gives",
+  linear: "Each token weighs every other by its score as it is, with no normaliser",
+  "linear-epsilon": "Each token attends to all almost equally, a little more to large scores",
+  sigmoid: "Each token gives every other a weight between zero and one, by the sigmoid of the score",
+  relu: "Each token ignores negative scores and weighs the others by their score",
+  exp: "Each token weighs the others by the exponential of the score, with no normaliser",
 };
 
 const VALUE: Record<string, string> = {
-  expand: "and goes toward what it sees",
-  contract: "and goes away from what it sees",
-  turn: "and goes crosswise to what it sees, so that the cloud turns",
-  saddle: "and goes toward it across, away from it upward",
-  project: "and goes away from it across only",
+  expand: "and moves toward what it sees",
+  contract: "and moves away from what it sees",
+  turn: "and moves at a right angle to what it sees, so the cloud turns",
+  saddle: "and moves toward it horizontally, away from it vertically",
+  project: "and moves away from it horizontally only",
 };
 
 /** One sentence for the combination, and what follows from it for a Gaussian. */
 export function sentence(set: Setting, value: string, leaving: number, all: number): string {
-  const first = `${ATTENTION[set.attention]}, ${VALUE[value]}${set.relative ? ", with its own position subtracted" : ""}.`;
-  if (set.attention === "l2" && value === "expand" && set.relative) return `${first} This is mean shift: tokens climb to where the cloud is densest.`;
+  const first = `${ATTENTION[set.attention]}, ${VALUE[value]}${set.relative ? ", relative to where it is" : ""}.`;
+  if (set.attention === "l2" && value === "expand" && set.relative) return `${first} This is mean shift: tokens climb to the densest parts of the cloud.`;
   if (!hasClosedForm(set.attention)) return `${first} A Gaussian does not stay Gaussian under it.`;
-  const end = leaving === 0 ? "no Gaussian grows without limit" : leaving === all ? "every Gaussian grows without limit" : `of ${all} Gaussians, ${leaving} grow without limit`;
-  return `${first} In closed form, ${end}.`;
+  const end = leaving === 0 ? "no Gaussian grows without limit" : leaving === all ? "every Gaussian grows without limit" : `${leaving} of ${all} grow without limit`;
+  return `${first} On Gaussians the flow has a closed form: ${end}.`;
 }
 
 export interface Preset {

@@ -1,6 +1,6 @@
 /** An artefact that is open: what was found first, then the picture, claim by claim, the tables, and how to make it again. */
 import { ask, button, fill, h } from "../dom";
-import { capital, type Artefact } from "./shelf";
+import { capital, sentences, type Artefact } from "./shelf";
 import { fileTable, printedTable, verdictTable } from "./table";
 
 export async function open(paper: string, one: Artefact, body: HTMLElement, refresh: (next: Artefact) => void) {
@@ -8,7 +8,7 @@ export async function open(paper: string, one: Artefact, body: HTMLElement, refr
   const tables = h("div", { class: "stack", style: "gap: 12px" });
   fill(
     body,
-    one.found && h("p", { class: "verdict-line" }, h("strong", {}, "Found. "), capital(one.found)),
+    ...found(one.found),
     one.said && h("p", { class: "note" }, one.said),
     ...one.pictures.map((path) => picture(path, one.title)),
     one.verdicts.length > 0 && verdictTable(one.verdicts),
@@ -18,6 +18,13 @@ export async function open(paper: string, one: Artefact, body: HTMLElement, refr
     maker(paper, one, refresh),
   );
   for (const path of one.tables) tables.append(await fileTable(path));
+}
+
+/** What was found: one sentence after the word, several as a list. */
+function found(words: string): HTMLElement[] {
+  const told = sentences(words);
+  if (told.length < 3) return words ? [h("p", { class: "verdict-line" }, h("strong", {}, "Found. "), capital(words))] : [];
+  return [h("p", { class: "verdict-line" }, h("strong", {}, "Found.")), h("ul", { class: "verdict-list" }, ...told.map((one) => h("li", {}, capital(one))))];
 }
 
 /** A picture as wide as there is room, and alone in its own window at a click. */

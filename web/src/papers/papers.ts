@@ -15,7 +15,7 @@ export default async function papers(place: HTMLElement): Promise<() => void> {
       "div",
       { class: "intro" },
       h("h1", {}, "Four papers, computed anew"),
-      h("p", {}, "Their tables and figures, by the code of this package. Open one to see what is printed beside what was found; Run computes it on this machine, at its smallest size."),
+      h("p", {}, "Every table and figure, computed by this package. Open one to compare the printed numbers with ours; Run computes it on this machine, at its smallest size."),
     ),
     claims.element,
     ...shelf.map((paper) => panel(paper)),

@@ -46,3 +46,7 @@ export function tally(artefacts: Artefact[]): { verdict: string; words: string }
 }
 
 export const capital = (words: string) => words.replace(/^./, (first) => first.toUpperCase());
+
+/** The sentences of a text: they end with a stop before a space and a capital or a number, but not after an abbreviation. */
+export const sentences = (text: string) =>
+  text.split(/(?<=[^\s\d][.?!]|\d\.)(?<!\b(?:vs|Fig|Eq|Sec|Thm|Prop|al|cf|e\.g|i\.e)\.)\s+(?=[A-Z\d(])/).map((one) => one.trim()).filter(Boolean);

@@ -30,11 +30,10 @@ class Iteration(NamedTuple):
 class KMeansTransformer(nn.Module):
     r"""T encoder-decoder layers over tokens (place, assignment): T iterations of the configured algorithm.
 
-    Two things follow from the averaging hard-max that the paper leaves unsaid. A point tied between m centres
-    gets 1/m of each, and the decoder, which uses the largest share only, leaves it out of every cluster that has a
-    point of a larger share. A cluster that no point is nearest to has a row of equal scores, and
-    its centre moves to the mean of all points (or, in the rows whose decoder sees distances, treats all
-    points as members).
+    The averaging hard-max has two consequences that the paper does not state. A point tied between m centres
+    gets a share of 1/m in each, and the decoder, which uses the largest shares only, leaves it out of every cluster
+    that has a point with a larger share. A cluster that no point is nearest to has a row of equal scores, and its
+    centre moves to the mean of all points (or, in the rows whose decoder sees distances, treats all points as members).
 
     ``forward`` returns the last centres, `trace` every layer's.
     """

@@ -5,11 +5,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import TypeVar
 
 import numpy as np
 
 Rng = np.random.Generator
+Item = TypeVar("Item")
 
 
 def gaussian(rng: Rng, n: int, d: int) -> np.ndarray:
@@ -50,7 +52,7 @@ def skewed(rng: Rng, n: int, d: int) -> np.ndarray:
 
 
 def counts(rng: Rng, n: int, d: int) -> np.ndarray:
-    """Poisson counts of a few in each column; in a table of few columns not so few that each count is a stripe."""
+    """Small Poisson counts in each column; larger ones where columns are few, or every count would be a stripe."""
     means = np.exp(rng.uniform(np.log(0.3 if d > 4 else 4), np.log(12), d))
     return (rng.poisson(means, (n, d)) - means) / np.sqrt(means + 0.5)
 
@@ -81,9 +83,9 @@ def bent(rng: Rng, n: int, d: int) -> np.ndarray:
 def lumpy(rng: Rng, n: int, d: int) -> np.ndarray:
     """Two to four normal clouds so near one another, and so alike, that they are one cluster."""
     parts = int(rng.integers(2, 5))
-    centres = gaussian(rng, parts, d) * rng.uniform(0.8, 1.8) / np.sqrt(2 * d)
+    centers = gaussian(rng, parts, d) * rng.uniform(0.8, 1.8) / np.sqrt(2 * d)
     which = rng.choice(parts, n, p=rng.dirichlet(np.full(parts, 2.0)))
-    return centres[which] + np.exp(0.12 * gaussian(rng, parts, 1))[which] * gaussian(rng, n, d)
+    return centers[which] + np.exp(0.12 * gaussian(rng, parts, 1))[which] * gaussian(rng, n, d)
 
 
 def shell(rng: Rng, n: int, d: int) -> np.ndarray:
@@ -152,13 +154,18 @@ SHAPES: dict[Callable[[Rng, int, int], np.ndarray], float] = {
 
 
 def any_shape(rng: Rng, *, evenly: bool = False) -> Callable[[Rng, int, int], np.ndarray]:
-    """A shape drawn from the catalogue; evenly, or as often as it says."""
-    parts = np.ones(len(SHAPES)) if evenly else np.array(list(SHAPES.values()))
-    return list(SHAPES)[int(rng.choice(len(parts), p=parts / parts.sum()))]
+    """A shape drawn from the catalogue: all equally likely, or each as often as the catalogue says."""
+    return pick(rng, dict.fromkeys(SHAPES, 1.0) if evenly else SHAPES)
+
+
+def pick(rng: Rng, parts: Mapping[Item, float]) -> Item:
+    """One of the keys of a table, drawn in proportion to its value."""
+    p = np.array(list(parts.values()), dtype=float)
+    return list(parts)[int(rng.choice(len(p), p=p / p.sum()))]
 
 
 def draw_shape(rng: Rng, shape: Callable[[Rng, int, int], np.ndarray], n: int, d: int) -> np.ndarray:
-    """Points of a shape, centred, their median distance from the centre the square root of d."""
+    """Points of a shape, centred, and scaled so that their median distance from the centre is the square root of d."""
     points = shape(rng, max(n, 8), d)[:n]
     points = points - np.median(points, 0)
     size = np.median(np.sqrt((points**2).sum(1))) if n > 1 else 1.0

@@ -1,10 +1,10 @@
-"""Where the centres of clusters lie, and how far apart: the overlap is drawn first, then met by scaling the centres."""
+"""Where the centres of clusters lie, and how far apart: they are scaled until clusters overlap as much as was drawn."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from measureflow.measures.shapes.catalogue import Rng, directions
+from measureflow.measures.shapes.catalogue import Rng, directions, pick
 
 
 def scattered(rng: Rng, K: int, d: int) -> np.ndarray:
@@ -25,9 +25,9 @@ def in_a_subspace(rng: Rng, K: int, d: int) -> np.ndarray:
 
 def in_some_columns(rng: Rng, K: int, d: int) -> np.ndarray:
     """Centres that differ in a few columns only."""
-    told = rng.random(d) < rng.uniform(0.2, 0.8)
-    told[rng.integers(d)] = True
-    return rng.standard_normal((K, d)) * told
+    informative = rng.random(d) < rng.uniform(0.2, 0.8)
+    informative[rng.integers(d)] = True
+    return rng.standard_normal((K, d)) * informative
 
 
 def in_families(rng: Rng, K: int, d: int) -> np.ndarray:
@@ -40,9 +40,9 @@ def on_a_lattice(rng: Rng, K: int, d: int) -> np.ndarray:
     """The knots of a grid, shaken a little."""
     side = int(np.ceil(K ** (1 / min(d, 3))))
     knots = np.stack(np.meshgrid(*[np.arange(side)] * min(d, 3), indexing="ij"), -1).reshape(-1, min(d, 3))
-    centres = np.zeros((K, d))
-    centres[:, : knots.shape[1]] = knots[rng.permutation(len(knots))[:K]]
-    return centres + rng.uniform(0, 0.2) * scattered(rng, K, d)
+    centers = np.zeros((K, d))
+    centers[:, : knots.shape[1]] = knots[rng.permutation(len(knots))[:K]]
+    return centers + rng.uniform(0, 0.2) * scattered(rng, K, d)
 
 
 def in_a_row(rng: Rng, K: int, d: int) -> np.ndarray:
@@ -52,14 +52,14 @@ def in_a_row(rng: Rng, K: int, d: int) -> np.ndarray:
 
 def spread_out(rng: Rng, K: int, d: int) -> np.ndarray:
     """Normal centres that have pushed one another away."""
-    centres = scattered(rng, K, d)
+    centers = scattered(rng, K, d)
     reach = 1.5 * np.sqrt(d)
     for _ in range(10):
-        gaps = centres[:, None] - centres[None]
+        gaps = centers[:, None] - centers[None]
         distances = np.sqrt((gaps**2).sum(-1)) + np.eye(K) * 9 * reach
         push = np.maximum(1 - distances / reach, 0) / distances
-        centres = centres + 0.3 * reach * (push[..., None] * gaps).sum(1)
-    return centres
+        centers = centers + 0.3 * reach * (push[..., None] * gaps).sum(1)
+    return centers
 
 
 # Each placement with how often it is drawn, in parts.
@@ -76,20 +76,18 @@ PLACEMENTS = {
 
 
 def any_placement(rng: Rng, K: int, d: int) -> np.ndarray:
-    """Centres (K, d) by a rule drawn from the list; how far apart they are is still open."""
-    parts = np.array(list(PLACEMENTS.values()), dtype=float)
-    rule = list(PLACEMENTS)[int(rng.choice(len(parts), p=parts / parts.sum()))]
-    return rule(rng, K, d)
+    """Centres (K, d) by a rule drawn from the list; `moved_apart` sets how far apart they are."""
+    return pick(rng, PLACEMENTS)(rng, K, d)
 
 
 def any_overlap(rng: Rng) -> tuple[float, float]:
-    """The share of rows that shall lie on the wrong side, and a factor beyond that by which centres are moved apart."""
+    """The share of rows that lie nearer to another centre, and a factor by which centres then move farther apart."""
     if rng.random() < 0.45:
         return 0.01, float(np.exp(rng.uniform(0, np.log(2.5))))
     return 0.01 + 0.2 * float(rng.random()) ** 2, 1.0
 
 
-def moved_apart(points: np.ndarray, labels: np.ndarray, centres: np.ndarray, overlap: float) -> np.ndarray:
+def moved_apart(points: np.ndarray, labels: np.ndarray, centers: np.ndarray, overlap: float) -> np.ndarray:
     r"""Centres scaled so that a given share of rows lies nearer to another centre than to its own.
 
     Row i of cluster a at offset p lies beyond the border with b when
@@ -97,10 +95,10 @@ def moved_apart(points: np.ndarray, labels: np.ndarray, centres: np.ndarray, ove
     sigma the spread of each cluster along it. So each row has a scale S below which it is on the wrong side of some
     border, and the scale sought is a quantile of these.
     """
-    K = len(centres)
+    K = len(centers)
     if K < 2:
-        return centres
-    gaps = centres[None] - centres[:, None]  # (a, b, d)
+        return centers
+    gaps = centers[None] - centers[:, None]  # (a, b, d)
     distances = np.sqrt((gaps**2).sum(-1)) + 1e-9
     along = np.einsum("abd,nd->nab", gaps / distances[..., None], points)  # (n, a, b)
     mine = np.arange(K)[None] == labels[:, None]  # (n, a)
@@ -110,4 +108,4 @@ def moved_apart(points: np.ndarray, labels: np.ndarray, centres: np.ndarray, ove
     own = along[np.arange(len(points)), labels]  # (n, b)
     critical = own / (distances * share)[labels]
     critical[np.arange(len(points)), labels] = -np.inf
-    return centres * max(float(np.quantile(critical.max(1), 1 - overlap)), 1e-3)
+    return centers * max(float(np.quantile(critical.max(1), 1 - overlap)), 1e-3)

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from measureflow.measures.shapes.catalogue import Rng, any_shape, draw_shape, rotation
+from measureflow.measures.shapes.catalogue import Rng, any_shape, draw_shape, pick, rotation
 from measureflow.measures.shapes.columns import with_effects
 from measureflow.measures.shapes.placement import any_overlap, any_placement, moved_apart
 from measureflow.measures.shapes.scenes import any_scene, round_mixture
@@ -59,8 +59,7 @@ class ShapePrior:
         if batch < 1 or n < 2:
             raise ValueError(f"batch must be at least 1 and n at least 2, got batch={batch} and n={n}")
         if d is None:
-            parts = np.array(list(self.dimensions.values()), dtype=float)
-            d = int(rng.choice(list(self.dimensions), p=parts / parts.sum()))
+            d = pick(rng, self.dimensions)
         points, labels = zip(*(self.draw(n, d, rng) for _ in range(batch)), strict=True)
         return LabelledShapes(torch.from_numpy(np.stack(points)), torch.from_numpy(np.stack(labels)))
 
@@ -73,9 +72,9 @@ class ShapePrior:
         elif d > 1 and 1 < K <= 6 and rng.random() < 0.25:
             points = any_scene(rng, labels, K, d)
         else:
-            points = _placed(rng, labels, K, d)
+            points = _placed(rng, labels, d)
         points = with_effects(rng, points, labels)
-        points, labels = _with_noise(rng, points, labels)
+        points, labels = _with_outliers(rng, points, labels)
         points = points - points.mean(0)
         points = points / max(np.sqrt((points**2).mean()), 1e-9)
         return np.clip(points, -50, 50).astype(np.float32), labels
@@ -94,7 +93,7 @@ def _between(rng: Rng, least: int, most: int) -> int:
 
 
 def _labels(rng: Rng, n: int, K: int) -> np.ndarray:
-    """Labels whose shares are equal, Dirichlet, or one large beside many small; each cluster has a few rows."""
+    """Labels whose shares are equal or drawn from a Dirichlet law, even or uneven; each cluster has a few rows."""
     evenness = rng.choice([0.5, 1.0, 2.0, 5.0, 20.0, np.inf])
     shares = np.full(K, 1 / K) if np.isinf(evenness) else rng.dirichlet(np.full(K, evenness))
     least = min(4 / n, 0.5 / K)
@@ -103,8 +102,8 @@ def _labels(rng: Rng, n: int, K: int) -> np.ndarray:
     return np.unique(labels, return_inverse=True)[1].astype(np.int64)
 
 
-def _placed(rng: Rng, labels: np.ndarray, K: int, d: int) -> np.ndarray:
-    """Clusters of drawn shapes, sizes and orientations at centres as far apart as a drawn overlap asks."""
+def _placed(rng: Rng, labels: np.ndarray, d: int) -> np.ndarray:
+    """Clusters of random shapes, sizes and orientations; a random overlap sets how far apart their centres are."""
     K = labels.max() + 1
     alike, shape = rng.random() < 0.6, any_shape(rng, evenly=K == 1)
     aspect = rng.choice([0.0, rng.uniform(0, 1.4)])
@@ -127,24 +126,42 @@ def _ellipsoid(rng: Rng, d: int, aspect: float) -> np.ndarray:
     return np.exp(aspect * rng.uniform(-1, 1, (d, 1))) * rotation(rng, d)
 
 
-def _with_noise(rng: Rng, points: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Some sets have rows that belong to nothing: an even background, a few far rows, or crumbs of two to four."""
-    n, d = points.shape
-    kind = rng.choice(["none", "background", "far", "crumbs"], p=[0.7, 0.12, 0.1, 0.08])
-    if kind == "none":
-        return points, labels
-    most = rng.uniform(0, 0.1) if kind == "background" else rng.uniform(0, 0.03)
-    rows = rng.permutation(n)[: max(1, int(most * n))]
+def background(rng: Rng, points: np.ndarray, m: int) -> np.ndarray:
+    """An even background: rows uniform in the box around the set."""
+    return rng.uniform(points.min(0), points.max(0), (m, points.shape[1]))
+
+
+def far_rows(rng: Rng, points: np.ndarray, m: int) -> np.ndarray:
+    """A few rows, many of them far from the rest."""
+    return _far(rng, points, m)[0]
+
+
+def crumbs(rng: Rng, points: np.ndarray, m: int) -> np.ndarray:
+    """The same in crumbs of two to four rows."""
+    places, reach = _far(rng, points, m)
+    crumb = np.arange(m) // int(rng.integers(2, 5))
+    return places[crumb] + 0.02 * reach * rng.standard_normal(places.shape)
+
+
+def _far(rng: Rng, points: np.ndarray, m: int) -> tuple[np.ndarray, np.ndarray]:
     low, high = points.min(0), points.max(0)
-    if kind == "background":
-        points[rows] = rng.uniform(low, high, (len(rows), d))
-    else:
-        middle, reach = (low + high) / 2, (high - low) * rng.uniform(0.5, 1.5)
-        places = middle + reach * rng.standard_normal((len(rows), d))
-        if kind == "crumbs":
-            crumb = np.arange(len(rows)) // int(rng.integers(2, 5))
-            places = places[crumb] + 0.02 * reach * rng.standard_normal((len(rows), d))
-        points[rows] = places
+    middle, reach = (low + high) / 2, (high - low) * rng.uniform(0.5, 1.5)
+    return middle + reach * rng.standard_normal((m, points.shape[1])), reach
+
+
+# Rows that belong to no cluster: each kind with the chance that a set has it, and their largest share of the rows.
+OUTLIERS = {None: 0.7, background: 0.12, far_rows: 0.1, crumbs: 0.08}
+MOST_OUTLIERS = {background: 0.1, far_rows: 0.03, crumbs: 0.03}
+
+
+def _with_outliers(rng: Rng, points: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The set with some rows replaced by outliers, if any were drawn."""
+    kind = pick(rng, OUTLIERS)
+    if kind is None:
+        return points, labels
+    share = rng.uniform(0, MOST_OUTLIERS[kind])
+    rows = rng.permutation(len(points))[: max(1, int(share * len(points)))]
+    points[rows] = kind(rng, points, len(rows))
     labels = labels.copy()
     labels[rows] = NOISE
     return points, labels

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from measureflow.measures.decibels import from_decibels
-from measureflow.measures.shapes.catalogue import Rng, directions, draw_shape, gaussian, rotation
+from measureflow.measures.shapes.catalogue import Rng, directions, draw_shape, gaussian, pick, rotation
 
 
 def nested(rng: Rng, labels: np.ndarray, K: int, d: int) -> np.ndarray:
@@ -50,8 +50,8 @@ def crossing(rng: Rng, labels: np.ndarray, K: int, d: int) -> np.ndarray:
 def core_and_halo(rng: Rng, labels: np.ndarray, K: int, d: int) -> np.ndarray:
     """Tight clusters, and a wide cloud that lies over all of them."""
     wide = labels == 0
-    centres = rng.uniform(-1, 1, (K, d)) * 4
-    points = centres[labels] + rng.uniform(0.1, 0.4) * gaussian(rng, len(labels), d)
+    centers = rng.uniform(-1, 1, (K, d)) * 4
+    points = centers[labels] + rng.uniform(0.1, 0.4) * gaussian(rng, len(labels), d)
     points[wide] = draw_shape(rng, gaussian, int(wide.sum()), d) * rng.uniform(2.5, 4)
     return points
 
@@ -77,9 +77,7 @@ SCENES = {nested: 35, moons: 25, stripes: 20, arms: 10, crossing: 10, core_and_h
 
 def any_scene(rng: Rng, labels: np.ndarray, K: int, d: int) -> np.ndarray:
     """Points (n, d) of a scene drawn from the list."""
-    parts = np.array(list(SCENES.values()), dtype=float)
-    scene = list(SCENES)[int(rng.choice(len(parts), p=parts / parts.sum()))]
-    return scene(rng, labels, K, d)
+    return pick(rng, SCENES)(rng, labels, K, d)
 
 
 def _laid_in(rng: Rng, plane: np.ndarray, noise: float, d: int) -> np.ndarray:

@@ -7,7 +7,7 @@ import numpy as np
 from numba import njit
 
 from measureflow.measures.transport.costs import cheapest, inlined, squared_distances
-from measureflow.measures.transport.levels import make_level, solve
+from measureflow.measures.transport.levels import make_levels, solve
 
 UNITS = 1 << 50  # mass one: coarser than the rounding of float64 weights, so that equal masses stay equal
 EPS = np.finfo(np.float64).eps
@@ -92,7 +92,7 @@ def _write_plan(ship, total, cells, amounts):
 def _share(first, step, x, y, w, v, a, b, total, out):
     """Problems first, first + step, ... of the batch: x (B, d, n), y (B, d, k), masses also as units a, b."""
     n, k = x.shape[2], y.shape[2]  # buffers serve all problems: fresh memory would cost more than the work
-    levels = make_level(n, k, 16), make_level(n, k, 4), make_level(n, k, 1)
+    levels = make_levels(n, k)
     ship, home = levels[-1].ship, levels[-1].choices.home
     for p in range(first, x.shape[0], step):
         f, g = out.f[p], out.g[p]

@@ -46,6 +46,12 @@ def make_level(n, k, stride):
 
 
 @inlined
+def make_levels(n, k):
+    """A level for each stride; a tuple of known length, as numba wants it."""
+    return make_level(n, k, STRIDES[0]), make_level(n, k, STRIDES[1]), make_level(n, k, STRIDES[2])
+
+
+@inlined
 def _sample(level, cost, a, stride, total):
     """Costs and masses of every ``stride``-th source, grown to the total; whether there is any mass to grow."""
     units, sampled, most = level.units, 0, 0

@@ -1,6 +1,6 @@
 /** The clusters in words and numbers: a card each, and a heat map of what tells them apart. */
 import { h, percent, replace } from "../../dom";
-import { short } from "../../draw/canvas";
+import { short } from "../../numbers";
 import { clusterColour, colours } from "../../draw/theme";
 import type { Fitted } from "./answers";
 import type { Refits } from "./refits";

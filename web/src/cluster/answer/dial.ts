@@ -1,11 +1,13 @@
 /** The dial, and above it the curve of K against it: what the library finds at each signal-to-noise ratio, plateaus shaded. */
 import { button, h, slider } from "../../dom";
-import { FONT, line, picture, ticks, type Pen, type Picture } from "../../draw/canvas";
+import { FONT, line, picture, type Pen, type Picture } from "../../draw/canvas";
 import { clusterColour, colours } from "../../draw/theme";
+import { ticks } from "../../numbers";
 import { Asker, type Question } from "./answers";
 
 const MOST = 30; // places of the dial that are tried
 const LARGEST = 4 * 2 ** 20; // bytes of a table beyond which that would take too long
+const FINER = "Right is finer: less noise, more clusters.";
 const PLATEAU = 3; // decibels over which K stays
 
 export interface Plateau {
@@ -90,13 +92,14 @@ export class Dial {
     this.going = null;
     this.counts.clear();
     this.found = null;
-    this.hint.textContent = "";
+    this.say();
     this.chart.redraw();
   }
 
   /** Make the curve, once, of a table that is not too large for it. */
   async explore(question: Question) {
     if (question.body.size <= LARGEST) await (this.going ??= this.make(question));
+    else this.hint.textContent = `${FINER} The table is too large for the curve of K.`;
   }
 
   /** Roughly first. */
@@ -117,14 +120,17 @@ export class Dial {
   }
 
   private say() {
-    if (!this.counts.size) return;
+    if (!this.counts.size) {
+      this.hint.textContent = `${FINER} The curve of K is drawn here as soon as it is measured.`;
+      return;
+    }
     const here = plateaus(this.curve).find(({ from, to }) => this.value >= from && this.value <= to);
     const words = here
-      ? `From ${here.from.toFixed(0)} to ${here.to.toFixed(0)} dB the answer stays at ${here.K}. Trust a number that stays.`
-      : "The answer changes quickly here: a small turn of the dial gives another number. Trust one that stays over a shaded stretch.";
+      ? `From ${here.from.toFixed(0)} to ${here.to.toFixed(0)} dB, K stays at ${here.K}. Trust a number that stays.`
+      : "K changes quickly here: a small turn of the dial gives another number. Trust one that stays over a shaded stretch.";
     const nearest = this.found && this.curve.reduce((a, b) => (Math.abs(b[0] - this.found!.db) < Math.abs(a[0] - this.found!.db) ? b : a))[1];
-    const off = this.found && nearest !== this.found.K ? ` Left to itself, the library also looks for clusters of other shapes: it found ${this.found.K}.` : "";
-    this.hint.textContent = `Right is finer: less noise, more clusters, if they are Gaussian. ${words}${off}`;
+    const off = this.found && nearest !== this.found.K ? ` The dot is the library's own answer, ${this.found.K}: it also looks for clusters of other shapes.` : "";
+    this.hint.textContent = `${FINER} The curve supposes Gaussian clusters. ${words}${off}`;
   }
 
   private draw(c: Pen, width: number, height: number) {
@@ -160,7 +166,6 @@ export class Dial {
     c.textAlign = "center";
     c.textBaseline = "top";
     for (const t of ticks(this.low, this.high, width / 110)) c.fillText(`${t} dB`, Math.max(18, Math.min(width - 20, X(t))), height - 22);
-    if (!curve.length) c.fillText("K at each position of the dial appears here", width / 2, height / 2 - 20);
     c.strokeStyle = colours.accent;
     c.lineWidth = 2;
     c.beginPath();
@@ -186,9 +191,9 @@ export class Dial {
       c.arc(X(Math.min(this.high, this.found.db)), Y(this.found.K), 5, 0, 2 * Math.PI);
       c.fill();
       c.textBaseline = "bottom";
-      const left = X(this.found.db) > width - 150;
+      const left = X(this.found.db) > width - 80;
       c.textAlign = left ? "right" : "left";
-      c.fillText(`found by itself: ${this.found.K}`, X(Math.min(this.high, this.found.db)) + (left ? -9 : 9), Y(this.found.K) + 18);
+      c.fillText(`found: ${this.found.K}`, X(Math.min(this.high, this.found.db)) + (left ? -9 : 9), Y(this.found.K) + 18);
     }
   }
 

@@ -20,8 +20,8 @@ export class Misleads {
     h(
       "p",
       { class: "note" },
-      "Whoever asks for clusters gets clusters. Here are the same rows at five positions of the dial, a square that is filled evenly and has no ",
-      "clusters, and one Gaussian, which is one.",
+      "A method that is asked for clusters finds some. See the same rows at five positions of the dial, an evenly filled square, which has no ",
+      "clusters, and a single Gaussian, which is one.",
     ),
     this.list,
   );

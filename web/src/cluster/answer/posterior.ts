@@ -13,6 +13,7 @@ export function posterior(place: HTMLElement, fitted: Fitted, asked: boolean) {
     .slice(0, MOST)
     .sort((a, b) => a[0] - b[0]);
   if (asked || !likely.length) return void replace(place);
+  const top = likely.reduce((a, b) => (b[1] > a[1] ? b : a));
   const rest = 1 - likely.reduce((sum, [, p]) => sum + p, 0);
   replace(
     place,
@@ -25,5 +26,6 @@ export function posterior(place: HTMLElement, fitted: Fitted, asked: boolean) {
       ),
     ),
     rest > LEAST && h("p", { class: "note" }, `others together: ${percent(rest)}`),
+    top[0] !== fitted.n_clusters && h("p", { class: "note" }, `K = ${top[0]} is more probable. Clusters are chosen by which rows belong together, not by their number alone.`),
   );
 }

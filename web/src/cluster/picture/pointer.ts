@@ -1,6 +1,6 @@
 /** What the pointer does on the picture: tells of a row, isolates a cluster, draws points. */
 import { h, replace } from "../../dom";
-import { short } from "../../draw/canvas";
+import { short } from "../../numbers";
 import { clusterColour } from "../../draw/theme";
 import type { Fitted } from "../answer/answers";
 import { nearestRow } from "../rows/data";
