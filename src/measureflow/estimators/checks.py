@@ -33,7 +33,7 @@ def table(estimator, X, **options) -> np.ndarray:
 
 def squarable(X: np.ndarray) -> np.ndarray:
     """Finite X, unless it has values whose squares are not."""
-    if X.dtype == np.float64 and np.abs(X).max(initial=0.0) > LARGEST:
+    if X.dtype == np.float64 and max(X.max(initial=0.0), -X.min(initial=0.0)) > LARGEST:  # abs(X) would be a copy
         raise ValueError(f"X holds values beyond {LARGEST:g}, too large to square: rescale its columns")
     return X
 

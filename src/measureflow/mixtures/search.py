@@ -22,6 +22,7 @@ MOST_CLUSTERS = 60  # when their number is looked for
 ROUNDS = 4  # of learning the shape of the noise from the clusters, and the clusters from the shape
 FRAME_ROWS = 512  # rows on which frames are compared: a search in each
 SKETCH_ROWS = 256  # likewise, where the search may end with them
+NOISE_ROWS = 1 << 14  # rows from which the noise around the clusters of a sample is learned again
 NOT_ROUND = 2.6  # Kolmogorov's statistic: Gaussian rows do not reach it even where clusters overlap much
 LONG = 1.5  # noise so many times as wide in one direction as in another has a shape for sure
 SHAPE_ROWS = 1024  # rows on which shapes are compared
@@ -128,7 +129,7 @@ class Search:
             found = Search(self.model, few, **known, sketch=self.sketch, rough=self.sketch).round_clusters()
             frame = found.frame
             if self.sketch and isinstance(found.mixture, SharedNoise):  # few rows learn a shape badly
-                frame = frame.relearned(frame.inward(self.rows), found.mixture)
+                frame = frame.relearned(frame.inward(self.rows.sample(NOISE_ROWS)), found.mixture)
             if self.sketch and found.surely_not_round:
                 return self._grown(found, frame)
             return self._in(frame, found.clusters)
@@ -252,6 +253,7 @@ class Search:
 
 def _around(rows: Rows, centers: np.ndarray, weights: np.ndarray) -> SharedNoise:
     """A mixture with given centres and weights, and the noise with which rows scatter around the nearest."""
+    rows = rows.sample(NOISE_ROWS)
     gaps = np.maximum(squared_gaps(rows.points, centers).min(1), 0)
     return SharedNoise(
         centers, weights, max(float(rows.weights @ gaps) / (rows.mass * centers.shape[1]), 1e-9 * rows.variance)
