@@ -1,7 +1,7 @@
 // The picture of the page in the README: node tests/browser/picture.mjs writes docs/images/page.png.
 import { join } from "node:path";
-import { browse, ROOT, serve, watch } from "./harness.mjs";
-import { answered, drawn, until } from "./support.mjs";
+import { browse, ROOT, serve, watch } from "./tools/harness.mjs";
+import { answered, drawn, until } from "./tools/support.mjs";
 
 const STATE = "data=penguins&columns=bill_length_mm|bill_depth_mm|flipper_length_mm|body_mass_g&x=flipper_length_mm&y=bill_length_mm&layer=2.6";
 

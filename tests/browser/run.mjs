@@ -4,19 +4,19 @@ import assert from "node:assert/strict";
 import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { browse, open, ROOT, serve, SHOTS, watch } from "./harness.mjs";
-import { tests } from "./support.mjs";
-import "./page.mjs";
-import "./answer.mjs";
-import "./cluster.mjs";
-import "./data.mjs";
-import "./dynamics.mjs";
-import "./circuits.mjs";
-import "./papers.mjs";
-import "./phone.mjs";
-import "./report.mjs";
-import "./tasks.mjs";
-import "./walk.mjs";
+import { browse, open, ROOT, serve, SHOTS, watch } from "./tools/harness.mjs";
+import { tests } from "./tools/support.mjs";
+import "./views/page.mjs";
+import "./views/answer.mjs";
+import "./views/cluster.mjs";
+import "./views/data.mjs";
+import "./views/dynamics.mjs";
+import "./views/circuits.mjs";
+import "./views/papers.mjs";
+import "./views/phone.mjs";
+import "./views/report.mjs";
+import "./views/tasks.mjs";
+import "./views/walk.mjs";
 
 /** A folder of results as `measureflow reproduce` leaves them. */
 function results() {

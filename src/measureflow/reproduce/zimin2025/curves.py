@@ -115,7 +115,7 @@ class Curves:
         words = []
         for snr in ends:
             best = curves[curves["snr_db"] == snr].sort_values("w2").iloc[0]
-            words.append(f"At {snr:g} dB the least is {best['column']} with {best['w2']:.4f}.")
+            words.append(f"At {snr:g} dB the least error is {best['w2']:.4f}, that of {best['column']}.")
         missing = [c.name for c in self.columns if not c.available]
         return " ".join(words + ([f"No weights ship yet for: {', '.join(missing)}."] if missing else []))
 

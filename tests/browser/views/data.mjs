@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { ROOT, shoot } from "./harness.mjs";
-import { answered, clusters, groups, k, move, once, opened, test, told, until, upload } from "./support.mjs";
+import { ROOT, shoot } from "../tools/harness.mjs";
+import { answered, clusters, groups, k, move, once, opened, test, told, until, upload } from "../tools/support.mjs";
 
 test("rows with gaps are counted, and columns left out have a reason", async ({ page, address }) => {
   await clusters(page, address, "?data=penguins");

@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { ROOT, shoot } from "./harness.mjs";
-import { everywhere, once, test, until } from "./support.mjs";
+import { ROOT, shoot } from "../tools/harness.mjs";
+import { everywhere, once, test, until } from "../tools/support.mjs";
 
 test("the shelf has pictures, the verdict first, printed numbers, a command to copy", async ({ page, address }) => {
   await page.goto(`${address}/#papers`);

@@ -5,8 +5,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { pythonPath, ROOT, shoot } from "./harness.mjs";
-import { once } from "./support.mjs";
+import { pythonPath, ROOT, shoot } from "../tools/harness.mjs";
+import { once } from "../tools/support.mjs";
 
 /** Wine, with thirteen columns of long names, and what the command writes about it. */
 function report() {

@@ -5,7 +5,7 @@ import { createRequire } from "node:module";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-export const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+export const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
 export const SHOTS = join(ROOT, "out", "screenshots");
 const { chromium } = createRequire(join(ROOT, "web", "package.json"))("playwright-core");
 

@@ -1,4 +1,4 @@
-// The page's reader of tables against the cases that Python's is held to: node tests/browser/reader.mjs
+// The page's reader of tables against the cases that Python's is held to: node tests/browser/tools/reader.mjs
 import assert from "node:assert/strict";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { gunzipSync } from "node:zlib";
 
-const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
 const FILES = join(ROOT, "tests", "files");
 
 /** A module of the page, made into one that Node can import. */

@@ -1,7 +1,7 @@
 // Attention as a velocity field.
 import assert from "node:assert/strict";
-import { shoot } from "./harness.mjs";
-import { drawn, move, pixels, test, until } from "./support.mjs";
+import { shoot } from "../tools/harness.mjs";
+import { drawn, move, pixels, test, until } from "../tools/support.mjs";
 
 const clock = async (page) => Number(await page.getByRole("slider", { name: "Time" }).inputValue());
 

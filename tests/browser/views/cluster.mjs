@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { shoot, SHOTS } from "./harness.mjs";
-import { answered, clusters, groups, k, library, move, opened, pixels, still, test, told, until, upload } from "./support.mjs";
+import { shoot, SHOTS } from "../tools/harness.mjs";
+import { answered, clusters, groups, k, library, move, opened, pixels, still, test, told, until, upload } from "../tools/support.mjs";
 
 test("plays layer by layer, by button, step and space, in the same colours throughout", async ({ page, address }) => {
   await clusters(page, address);

@@ -1,7 +1,7 @@
 // A walk of five minutes by someone who knows only the README: every door opens, every button answers, nothing is a dead end.
 import assert from "node:assert/strict";
-import { shoot } from "./harness.mjs";
-import { answered, clusters, everywhere, groups, k, library, move, once, opened, still, test, until, upload } from "./support.mjs";
+import { shoot } from "../tools/harness.mjs";
+import { answered, clusters, everywhere, groups, k, library, move, once, opened, still, test, until, upload } from "../tools/support.mjs";
 
 test("a walk through all views, and back to the table as it was left", async ({ page, address }) => {
   await clusters(page, address);

@@ -1,6 +1,6 @@
 // The transformer that is k-means.
 import assert from "node:assert/strict";
-import { drawn, move, pixels, test, until } from "./support.mjs";
+import { drawn, move, pixels, test, until } from "../tools/support.mjs";
 
 test("a circuit is stepped through head by head, from the first, and plays", async ({ page, address }) => {
   await page.goto(`${address}/#circuits`);

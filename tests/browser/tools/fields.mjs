@@ -1,11 +1,11 @@
-// The page's attention against the numbers of the library: node tests/browser/fields.mjs
+// The page's attention against the numbers of the library: node tests/browser/tools/fields.mjs
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { moduleOf } from "./reader.mjs";
 
-const CASES = JSON.parse(readFileSync(fileURLToPath(new URL("../explorer/fields.json", import.meta.url)), "utf8"));
+const CASES = JSON.parse(readFileSync(fileURLToPath(new URL("../../explorer/fields.json", import.meta.url)), "utf8"));
 
 /** Velocities, diagnostics and the first steps of a covariance, for every attention. */
 export async function checkFields() {

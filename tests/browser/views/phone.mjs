@@ -1,7 +1,7 @@
 // What a finger does on a phone, view by view.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
-import { clusters, groups, k, library, move, once, opened, still, until, upload } from "./support.mjs";
+import { clusters, groups, k, library, move, once, opened, still, until, upload } from "../tools/support.mjs";
 
 /** Nothing sticks out to the side, whatever was opened. */
 async function fits(page) {

@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { ROOT, shoot } from "./harness.mjs";
-import { answered, clusters, groups, k, library, LONGEST, longestTask, move, once, opened, slowness, still, taskWords, test, until, upload } from "./support.mjs";
+import { ROOT, shoot } from "../tools/harness.mjs";
+import { answered, clusters, groups, k, library, LONGEST, longestTask, move, once, opened, slowness, still, taskWords, test, until, upload } from "../tools/support.mjs";
 
 once("opens with an example, already clustered", async ({ page, address }) => {
   await clusters(page, address);

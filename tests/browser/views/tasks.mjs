@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { answered, clusters, groups, LONGEST, longestTask, move, once, still, taskWords, until } from "./support.mjs";
+import { answered, clusters, groups, LONGEST, longestTask, move, once, still, taskWords, until } from "../tools/support.mjs";
 
 const DEEDS = {
   "the cluster view opens": async (page, address) => {

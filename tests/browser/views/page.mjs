@@ -4,10 +4,10 @@ import { execFileSync } from "node:child_process";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { ROOT, shoot } from "./harness.mjs";
-import { checkFields, checkTicks } from "./fields.mjs";
-import { checkReader } from "./reader.mjs";
-import { answered, clusters, everywhere, once, still, test } from "./support.mjs";
+import { ROOT, shoot } from "../tools/harness.mjs";
+import { checkFields, checkTicks } from "../tools/fields.mjs";
+import { checkReader } from "../tools/reader.mjs";
+import { answered, clusters, everywhere, once, still, test } from "../tools/support.mjs";
 
 once("the committed page is what the source builds", async () => {
   const folder = mkdtempSync(join(tmpdir(), "measureflow-build-"));
