@@ -65,46 +65,6 @@ def linked(rng: Rng, labels: np.ndarray, K: int, d: int) -> np.ndarray:
     return (points + rng.uniform(0.04, 0.15) * gaussian(rng, len(labels), d)) @ rotation(rng, d)
 
 
-def wandering(rng: Rng, labels: np.ndarray, K: int, d: int) -> np.ndarray:
-    """Chains of balls: each cluster winds its own way, branches at times, and keeps its distance from the others."""
-    radius = rng.uniform(0.5, 0.9)
-    apart = 2 * radius + rng.uniform(0.3, 1.5)
-    chains, points = [np.zeros((0, d))], np.empty((len(labels), d))
-    evenness, fading = rng.choice([2.0, 10.0, 50.0]), rng.choice([1.0, 2.5])  # fading balls have no edge
-    for k in range(K):
-        chain = _chain(rng, int(rng.integers(3, 16)), np.concatenate(chains), apart)
-        chains.append(chain)
-        mine = np.flatnonzero(labels == k)
-        ball = rng.choice(len(chain), len(mine), p=rng.dirichlet(np.full(len(chain), evenness)))
-        reach = radius * rng.random((len(mine), 1)) ** (fading / d)
-        points[mine] = chain[ball] + reach * directions(rng, len(mine), d)
-    return points
-
-
-def _chain(rng: Rng, length: int, others: np.ndarray, apart: float) -> np.ndarray:
-    """At most so many points, each one step from an earlier one, and none of them too near to the others."""
-
-    def clear(point: np.ndarray) -> bool:
-        return ((others - point) ** 2).sum(1).min(initial=np.inf) >= apart**2
-
-    start, reach = np.zeros(d := others.shape[1]), apart
-    while not clear(start):
-        start, reach = others[rng.integers(len(others))] + reach * directions(rng, 1, d)[0], 1.1 * reach
-    chain, heading, wiggle = [start], directions(rng, 1, d)[0], rng.uniform(0.2, 1.0)
-    last = start
-    for _ in range(4 * length):
-        heading = heading + wiggle * gaussian(rng, 1, d)[0] / np.sqrt(d)
-        heading = heading / np.sqrt((heading**2).sum())
-        if clear(last + heading):
-            last = last + heading
-            chain.append(last)
-        else:
-            last, heading = chain[rng.integers(len(chain))], directions(rng, 1, d)[0]
-        if len(chain) == length:
-            break
-    return np.stack(chain)
-
-
 def round_mixture(rng: Rng, labels: np.ndarray, K: int, d: int) -> np.ndarray:
     """Normal centres in one round noise, at a signal-to-noise ratio of 3 to 20 decibels: overlap is as it comes."""
     noise = np.sqrt(1 / from_decibels(rng.uniform(3, 20)))
@@ -112,7 +72,7 @@ def round_mixture(rng: Rng, labels: np.ndarray, K: int, d: int) -> np.ndarray:
 
 
 # Each scene with how often it is drawn, in parts.
-SCENES = {nested: 35, moons: 25, stripes: 20, arms: 10, crossing: 10, core_and_halo: 10, linked: 10, wandering: 40}
+SCENES = {nested: 35, moons: 25, stripes: 20, arms: 10, crossing: 10, core_and_halo: 10, linked: 10}
 
 
 def any_scene(rng: Rng, labels: np.ndarray, K: int, d: int) -> np.ndarray:
