@@ -1,11 +1,14 @@
 """FlowMixture on more rows than fit at once: parts, samples and Dask arrays."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.metrics import adjusted_rand_score
 
 from clusters import blobs
-from measureflow import FlowMixture
+from measureflow import FlowMixture, TransformerKMeans
 
 
 def test_parts_give_the_answer_of_the_whole():
@@ -58,3 +61,22 @@ def test_dask_arrays_give_the_answer_of_rows_in_memory():
 def test_rows_too_close_to_square_are_refused_not_merged():
     with pytest.raises(ValueError, match="varies by less than"):
         FlowMixture().fit(1e-200 * np.arange(10.0).reshape(5, 2))
+
+
+FIRST = np.outer(np.arange(4), np.full(8, 8.0))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("estimator", "most"), [(TransformerKMeans(4, init=FIRST), 0.75), (FlowMixture(), 4.5)])
+def test_large_tables_are_not_copied_again_and_again(estimator, most):
+    """The peak of what a fit allocates, in units of the table; a copy more, and it fails."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200_000, 8)) + 8 * rng.integers(4, size=(200_000, 1))
+    clone(estimator).fit(X[:2000])  # compiled and loaded before the count begins
+    tracemalloc.start()
+    try:
+        estimator.fit(X)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < most * X.nbytes

@@ -231,7 +231,7 @@ class Search:
         return flowed
 
     def _grown(self, found: SearchResult, frame: Frame) -> SearchResult:
-        """What was found in a sample, in a frame learned from all rows, some of which may flow in it later."""
+        """What was found in a sample, in a frame learned from more rows, some of which may flow in it later."""
         rows = frame.inward(self.rows)
         mixture = _around(rows, frame.rows_inward(found.clusters[0]), found.mixture.weights)
         flowed = Unflowed(rows.sample(FRAME_ROWS), snr_of(rows, mixture.variance))
