@@ -74,6 +74,9 @@ export function tick(words: string, value: boolean, change: (value: boolean) => 
   return Object.assign(h("label", { class: "tick" }, input, h("span", {}, words)), { input });
 }
 
+/** The next turn of the browser, so that it can draw and listen between two long pieces of work. */
+export const breath = () => new Promise<void>((done) => setTimeout(done));
+
 /** Hand a file to the reader. */
 export function download(name: string, content: Blob) {
   const link = h("a", { href: URL.createObjectURL(content), download: name });

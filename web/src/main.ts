@@ -1,7 +1,7 @@
 /** The frame of the page: four views behind one address each, and a light or dark theme. */
 import "./style.css";
 import { readAddress } from "./address";
-import { h, replace } from "./dom";
+import { breath, h, replace } from "./dom";
 import { drop } from "./dropped";
 import { themeButton } from "./draw/theme";
 
@@ -33,6 +33,7 @@ async function show() {
   replace(main, place);
   try {
     const view = await views[name]();
+    await breath();
     if (mine !== turn) return;
     const left = await view.default(place);
     if (mine === turn) leave = left;
