@@ -60,7 +60,8 @@ def open_flow(model, device=None, *, name: str = "model", method: str = "flow_an
         raise ValueError(f"{name} must be one of {names}, a folder with weights or a module, got {model!r:.80}")
     if not hasattr(flow, method):
         raise ValueError(f"{name} must be {KINDS[method]}")
-    check_weights(flow, name)
+    if not isinstance(model, str) or flow is not _shipped(model, str(place or "cpu")):
+        check_weights(flow, name)
     if place is None or all(parameter.device == place for parameter in flow.parameters()):
         return flow
     return copy.deepcopy(flow).to(place)

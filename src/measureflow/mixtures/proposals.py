@@ -13,7 +13,7 @@ from measureflow.mixtures.shared_noise import SharedNoise, distinct, fit_em, log
 from measureflow.mixtures.token_tree import TokenTree
 
 SCAN_DB = (0.0, 7.0, 14.0, 21.0)  # guesses of the SNR, so dense that the noise head can correct the nearest
-SCAN_ROWS = 200
+SCAN_ROWS = 128
 HIGHEST_SNR_DB = 30.0
 
 
