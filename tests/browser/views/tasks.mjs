@@ -47,12 +47,15 @@ for (const [name, deed] of Object.entries(DEEDS))
   for (const window of ["1280 pixels, light", "390 pixels, dark"])
     once(`no long task: ${name}, at ${window}`, async ({ page, address }) => {
       const traced = await longestTask(page, () => deed(page, address));
-      await page.goto("about:blank");
-      const before = slowness();
-      const observed = await observedTask(page, () => deed(page, address));
-      const slow = Math.max(before, slowness());
+      let [observed, slow] = [Infinity, 1];
+      for (let tries = 0; tries < 3 && observed >= LONGEST * slow; tries++) {
+        await page.goto("about:blank");
+        const before = slowness();
+        observed = Math.min(observed, await observedTask(page, () => deed(page, address)));
+        slow = Math.max(slow, before, slowness());
+      }
       const words = taskWords({ ...traced, observed });
       console.log(`        ${words}`);
       assert.ok(traced.processor < LONGEST, words);
-      assert.ok(observed < LONGEST * slow, words); // other programs lengthen what the observer sees
+      assert.ok(observed < LONGEST * slow, words); // other programs lengthen what the observer sees: a task that is long is so in every try
     });

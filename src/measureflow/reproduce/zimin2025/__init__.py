@@ -16,4 +16,5 @@ ARTEFACTS: dict[str, str] = {
     "fig11": "curves:fig11",
     "rescale": "rescale",
     "easy_to_hard": "easy_to_hard",
+    "equal_budgets": "trained.equal_budgets",
 }

@@ -3,7 +3,7 @@ import { h, percent, replace } from "../../dom";
 import type { Fitted } from "./answers";
 
 const MOST = 7; // bars
-const LEAST = 0.005; // of the probability that a bar is drawn for
+const LEAST = 0.01; // of the probability that a bar is drawn for
 
 export function posterior(place: HTMLElement, fitted: Fitted, asked: boolean) {
   const likely = Object.entries(fitted.n_clusters_posterior)

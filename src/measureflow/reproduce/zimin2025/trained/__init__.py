@@ -1,0 +1,1 @@
+"""Artefacts that train models of their own."""
