@@ -38,9 +38,10 @@ head of a column sorts a table, and its button copies it. `make papers` makes th
 
 
 NOTES = {
-    "zimin2025": """Models with 64 layers and with distinct blocks, rows trained on equal budgets, a second seed and
-models of one SNR alone are not trained: each takes hours. Where a table compares models of other budgets its verdict is
-*open*.""",
+    "zimin2025": """The rows that ship saw different numbers of sets, and those with 64 layers and with distinct blocks do not
+ship. Where a table compares models of other budgets its verdict is *open*; the last artefact of this page, at equal
+budgets, trains every kind from random weights on a small part of the paper's sets. Models of one SNR alone are not
+trained.""",
     "he2025": """The figures of section 4 are trainings. The paper has 300 steps and ten seeds for each setting. At size
 small Figures 1, 2, 4 and 5 share trainings: one model of 400 steps serves all settings of the same number of classes
 and dimension, two seeds, and is tested on 64 sets of each. The other trainings are for one setting each, on 128 test

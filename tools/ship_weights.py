@@ -1,12 +1,12 @@
 """Put a training's averaged weights where they ship: ``python tools/ship_weights.py RUN CONFIG NAME``.
 
-Beside the weights go the run's evaluations and its log, a row for every hundred steps. The run may still be going on:
-its last checkpoint is taken.
+Beside the weights go the run's evaluations and its log, a row for every hundred steps; where the run began from the
+folder of another, that one's rows come first. The run may still be going on: its last checkpoint is taken.
 """
 
 import argparse
 import csv
-import shutil
+import json
 from pathlib import Path
 from statistics import fmean
 
@@ -34,6 +34,23 @@ def condensed(rows: list[dict[str, str]], config: TrainingConfig) -> list[dict[s
     return out
 
 
+def rows_of(path: Path) -> list[dict[str, str]]:
+    """The rows of a CSV file, none where there is no such file."""
+    if not path.is_file():
+        return []
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def write_after(before: Path, rows: list[dict[str, str]], path: Path, steps: int) -> None:
+    """Write rows to a CSV file after those of another, their steps counted on from its ``steps``."""
+    later = [row | {"step": str(int(row["step"]) + steps)} for row in rows]
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, rows[0], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows_of(before) + later)
+
+
 def main() -> None:
     """Export, copy, condense."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -44,14 +61,14 @@ def main() -> None:
     training = Training(read_config(arguments.config), arguments.run, resume=True)
     folder = ROOT / "src" / "measureflow" / "weights" / arguments.name
     config = arguments.config.resolve().relative_to(ROOT)
-    training.export(folder, {"config": str(config), "steps": training.done})
-    shutil.copy(arguments.run / "evaluations.csv", folder)
-    with (arguments.run / "log.csv").open(newline="") as file:
-        rows = condensed([row for row in csv.DictReader(file) if int(row["step"]) < training.done], training.config)
-    with (folder / "log.csv").open("w", newline="") as file:
-        writer = csv.DictWriter(file, rows[0], lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
+    start = ROOT / training.config.start
+    told = (start / "evaluations.csv").is_file()
+    steps = json.loads((start / "config.json").read_text())["facts"]["steps"] if told else 0
+    training.export(folder, {"config": str(config), "steps": steps + training.done})
+    logged = [row for row in rows_of(arguments.run / "log.csv") if int(row["step"]) < training.done]
+    judged = rows_of(arguments.run / "evaluations.csv")
+    write_after(start / "evaluations.csv", judged, folder / "evaluations.csv", steps)
+    write_after(start / "log.csv", condensed(logged, training.config), folder / "log.csv", steps)
     print(f"{folder.relative_to(ROOT)}: {training.done} steps")
 
 

@@ -74,7 +74,7 @@ def recipe(name: str, size: str) -> TrainingConfig:
 def compute(size: str, cache: Path) -> dict[str, pd.DataFrame]:
     """W2 squared of every test set for each model, and the total flow of each over the SNR."""
     scores, flows = [], []
-    for name in counted(MODELS, "models"):
+    for name in counted(list(MODELS), "models"):
         folder = cache / "".join(c if c.isalnum() else "-" for c in name)
         model: Any = Training(recipe(name, size), folder, resume=True).run()
         scores.append(_scores(model, size).assign(column=name))
