@@ -38,7 +38,7 @@ head of a column sorts a table, and its button copies it. `make papers` makes th
 
 
 NOTES = {
-    "zimin2025": """The rows that ship saw different numbers of sets, and those with 64 layers and with distinct blocks do not
+    "zimin2025": """The rows that ship saw different numbers of sets; those of 64 layers and of distinct blocks do not
 ship. Where a table compares models of other budgets its verdict is *open*; the last artefact of this page, at equal
 budgets, trains every kind from random weights on a small part of the paper's sets. Models of one SNR alone are not
 trained.""",
