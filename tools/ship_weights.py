@@ -66,7 +66,10 @@ def main() -> None:
     steps = json.loads((start / "config.json").read_text())["facts"]["steps"] if told else 0
     training.export(folder, {"config": str(config), "steps": steps + training.done})
     logged = [row for row in rows_of(arguments.run / "log.csv") if int(row["step"]) < training.done]
-    judged = rows_of(arguments.run / "evaluations.csv")
+    judged = [
+        {name: value if name == "step" else f"{float(value):.4g}" for name, value in row.items()}
+        for row in rows_of(arguments.run / "evaluations.csv")
+    ]
     write_after(start / "evaluations.csv", judged, folder / "evaluations.csv", steps)
     write_after(start / "log.csv", condensed(logged, training.config), folder / "log.csv", steps)
     print(f"{folder.relative_to(ROOT)}: {training.done} steps")

@@ -134,9 +134,13 @@ def test_printed_numbers_are_met_or_not():
 
 def test_budgets_are_those_of_the_configs():
     root = Path(__file__).parents[2] / "configs"
-    for name, (sets, start) in BUDGETS.items():
-        config = read_config(root / "cpu.toml" if name == BASE else root / "rows" / f"{name}.toml")
-        assert (sum(stage.steps * stage.batch for stage in config.stages), config.start) == (sets, start)
+    seen = lambda config: sum(stage.steps * stage.batch for stage in config.stages)  # noqa: E731
+    first, longer = read_config(root / "cpu.toml"), read_config(root / "rows" / f"{BASE}-longer.toml")
+    assert BUDGETS[BASE] == (seen(first) + seen(longer), 0)
+    rows = {name: read_config(root / "rows" / f"{name}.toml") for name in BUDGETS if name != BASE}
+    for name, config in rows.items():
+        assert BUDGETS[name] == (seen(config), seen(first))
+    assert {config.start for config in (longer, *rows.values())} == {f"checkpoints/{BASE}-start"}
     assert set(BUDGETS) == {name for name in load_pretrained.available() if name.startswith(BASE)}
 
 
@@ -148,7 +152,7 @@ def flow(layers, factor=1.0):
 def test_fig8_does_not_judge_a_depth_by_weights_that_began_as_another(monkeypatch):
     tables = {"flow": pd.concat([flow(16), flow(32)])}
     assert the(words(fig8, tables), "hardly depends on the depth") == "open"
-    monkeypatch.setitem(fig8.BUDGETS, fig8.BY_DEPTH[32], (5600, ""))
+    monkeypatch.setitem(fig8.BUDGETS, fig8.BY_DEPTH[32], (5600, 0))
     assert the(words(fig8, tables), "hardly depends on the depth") == "holds"
     apart = {"flow": pd.concat([flow(16), flow(32, 1.3)])}
     assert the(words(fig8, apart), "hardly depends on the depth") == "fails"

@@ -47,9 +47,16 @@ def test_orders_are_clear_beyond_their_errors_and_the_seeds(errors, claim, word)
     assert the(words(equal_budgets, tables(errors)), claim) == word
 
 
-@pytest.mark.parametrize(("factor", "word"), [(1.05, "holds"), (1.3, "fails")])
-def test_total_flows_of_depths_are_compared(factor, word):
-    assert the(words(equal_budgets, tables({}, {"64 layers": factor})), "total flow hardly") == word
+@pytest.mark.parametrize(
+    ("flows", "word"),
+    [
+        ({"64 layers": 1.05, "no flow": 2.0}, "holds"),
+        ({"64 layers": 1.3, "no flow": 2.0}, "fails"),
+        ({"64 layers": 1.05}, "open"),  # nothing has moved from where it began
+    ],
+)
+def test_total_flows_of_depths_are_compared_once_they_have_moved(flows, word):
+    assert the(words(equal_budgets, tables({}, flows)), "total flow hardly") == word
 
 
 def test_only_the_kind_of_the_model_differs():

@@ -19,8 +19,8 @@ WEIGHTS = tuple(BY_DEPTH.values())
 
 def budget(size: str) -> str:
     """The models and what they were trained on."""
-    trained = [f"{layers} layers: {sets:,} sets{f' after those of {start}' if start else ''}"
-               for layers, name in BY_DEPTH.items() if name in BUDGETS for sets, start in [BUDGETS[name]]]  # fmt: skip
+    trained = [f"{layers} layers: {sets:,} sets{f' after {before:,} with 16 layers' if before else ''}"
+               for layers, name in BY_DEPTH.items() if name in BUDGETS for sets, before in [BUDGETS[name]]]  # fmt: skip
     return "; ".join([*trained, "the paper: 2.6 million each, from random weights"])
 
 
