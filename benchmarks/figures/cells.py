@@ -1,6 +1,8 @@
 """What the pages are made of: Markdown tables, numbers as a person writes them, and where the sources lie."""
 
 import csv
+import json
+import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -31,3 +33,17 @@ def number(value) -> str:
 
 def read_csv(path: Path) -> list[dict[str, str]]:
     return list(csv.DictReader(path.read_text(encoding="utf-8").splitlines())) if path.exists() else []
+
+
+def recipes(folder: Path) -> dict[Path, dict]:
+    """The configs behind the weights of a folder, in the order in which they were run.
+
+    Weights with more steps than their config has went on from those it begins with, whose folder names its own config.
+    """
+    facts = json.loads((folder / "config.json").read_text(encoding="utf-8"))["facts"]
+    config = ROOT / str(facts.get("config", ""))
+    if not config.is_file():
+        return {}
+    recipe = tomllib.loads(config.read_text(encoding="utf-8"))
+    went_on = facts.get("steps", 0) > sum(stage["steps"] for stage in recipe["stages"])
+    return (recipes(ROOT / recipe["start"]) if went_on else {}) | {config: recipe}

@@ -2,10 +2,9 @@
 
 import json
 import math
-import tomllib
 from pathlib import Path
 
-from figures.cells import MADE, ROOT, WEIGHTS, read_csv, table
+from figures.cells import MADE, ROOT, WEIGHTS, read_csv, recipes, table
 
 WORDS = {
     "flow-transformer": (
@@ -59,13 +58,13 @@ def model_card(folder: Path) -> str:
     settings = ", ".join(f"`{key}` {value}" for key, value in card["settings"].items())
     parts = [f"## {folder.name}", what, f'```python\nload_pretrained("{folder.name}")\n```']
     facts = [["kind", f"`{card['kind']}`"], ["settings", settings], *model_size(folder)]
-    config = ROOT / str(card["facts"].get("config", ""))
-    if config.is_file():
-        facts += [["recipe", f"`measureflow train {config.relative_to(ROOT)}`"], *training_data(config)]
+    if configs := recipes(folder):
+        lines = [f"`measureflow train {config.relative_to(ROOT)}`" for config in configs]
+        facts += [["recipe", ", then ".join(lines)], *training_data(list(configs.values()))]
     facts += training_cost(folder, card)
     parts.append(table(["", ""], facts))
     if scores := read_csv(folder / "evaluations.csv"):
-        recipe = tomllib.loads(config.read_text(encoding="utf-8")) if config.is_file() else {}
+        recipe = list(configs.values())[-1] if configs else {}
         parts += [LEARNED.get(card["kind"], LEARNED_W2).format(**recipe), learning(scores)]
     return "\n\n".join([*parts, "**Limits**", limits])
 
@@ -79,14 +78,14 @@ def model_size(folder: Path) -> list[list[str]]:
     return [["numbers", f"{count:,} in {len(shapes)} tensors"], ["file", f"{len(head) / 1e6:.2f} MB"]]
 
 
-def training_data(config: Path) -> list[list[str]]:
-    """The prior and the stages, as the config says them."""
-    recipe = tomllib.loads(config.read_text(encoding="utf-8"))
+def training_data(runs: list[dict]) -> list[list[str]]:
+    """The prior and the stages, as the configs say them."""
+    recipe = runs[-1]
     data = {key: value for key, value in recipe.get("objective", {}).items() if key != "name"}
     prior = ", ".join(f"`{key}` {value}" for key, value in data.items()) or "2 to 20 clusters, 3 to 15 dB, d = 2"
     return [
         ["data", SHAPES if recipe["kind"] == "any-shape" else MIXTURES + prior],
-        ["planned", "; ".join(planned(stage) for stage in recipe["stages"])],
+        ["planned", "; ".join(planned(stage) for run in runs for stage in run["stages"])],
     ]
 
 

@@ -1,17 +1,15 @@
 """Rates and costs of training, and of tables larger than memory, for the pages about scale."""
 
 import json
-import tomllib
 
-from figures.cells import RESULTS, ROOT, WEIGHTS, number, read_csv, table
+from figures.cells import RESULTS, WEIGHTS, number, read_csv, recipes, table
 
 
 def training_rates() -> str:
     """Sets and tokens a second, by model and size of a set, from the logs beside the weights."""
     rows = []
     for folder in sorted(path.parent for path in WEIGHTS.glob("*/log.csv")):
-        config = ROOT / json.loads((folder / "config.json").read_text(encoding="utf-8"))["facts"]["config"]
-        batches = {s["n"]: s["batch"] for s in tomllib.loads(config.read_text(encoding="utf-8"))["stages"]}
+        batches = {stage["n"]: stage["batch"] for recipe in recipes(folder).values() for stage in recipe["stages"]}
         seconds: dict[int, list[float]] = {}
         for row in read_csv(folder / "log.csv"):
             seconds.setdefault(int(row["n"]), []).append(float(row.get("mean_seconds") or row["seconds"]))
