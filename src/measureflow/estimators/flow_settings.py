@@ -46,7 +46,8 @@ def open_flow(model, device=None, *, name: str = "model", method: str = "flow_an
     ``name`` is the parameter that errors name, ``method`` a method that the flow must have.
     """
     place = None if device is None else _place(device)
-    if isinstance(model, str) and model in load_pretrained.available():
+    shipped = isinstance(model, str) and model in load_pretrained.available()
+    if shipped:
         flow = _shipped(model, str(place or "cpu"))
     elif isinstance(model, nn.Module):
         flow = model
@@ -60,7 +61,7 @@ def open_flow(model, device=None, *, name: str = "model", method: str = "flow_an
         raise ValueError(f"{name} must be one of {names}, a folder with weights or a module, got {model!r:.80}")
     if not hasattr(flow, method):
         raise ValueError(f"{name} must be {KINDS[method]}")
-    if not isinstance(model, str) or flow is not _shipped(model, str(place or "cpu")):
+    if not shipped:
         check_weights(flow, name)
     if place is None or all(parameter.device == place for parameter in flow.parameters()):
         return flow
