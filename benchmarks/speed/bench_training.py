@@ -112,7 +112,7 @@ def sides(config: TrainingConfig, step: int) -> tuple[Callable[[], float], Calla
     optimiser = torch.optim.AdamW(plain.parameters(), lr=config.stage_of(step)[0].rate_at(0), betas=(0.9, 0.99))
 
     def ours() -> float:
-        return training.take_step(step, data_of(config, step))["loss"]
+        return training.take_step(step, [data_of(config, step)])["loss"]
 
     def peer() -> float:
         mixtures = data_of(config, step)

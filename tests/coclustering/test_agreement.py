@@ -1,4 +1,4 @@
-"""What two opinions come to."""
+"""What two posteriors come to."""
 
 from dataclasses import replace
 
@@ -8,7 +8,7 @@ import pytest
 from measureflow.coclustering.average import Average
 from measureflow.coclustering.consensus import Agreement
 from measureflow.coclustering.facts import FACTS
-from measureflow.coclustering.opinions import Opinion, of_gaussians
+from measureflow.coclustering.posteriors import PairPosterior, of_gaussians
 
 # Rows are round if the Gaussians say so; the shapes are believed as they are.
 BY_ROUND = Average(tuple(6.0 * (fact == "round") for fact in FACTS), -3.0, 1.0, 0.0, 1.0, 0.0)
@@ -17,7 +17,7 @@ BY_ROUND = Average(tuple(6.0 * (fact == "round") for fact in FACTS), -3.0, 1.0, 
 def two_views(n: int = 60):
     """Shapes that see halves, Gaussians that see thirds, and points."""
     halves, thirds = np.repeat([0, 1], n // 2), np.repeat([0, 1, 2], n // 3)
-    shapes = Opinion(np.where(halves[:, None] == halves, 0.999, 0.001), {2: 1.0}, np.zeros(n))
+    shapes = PairPosterior(np.where(halves[:, None] == halves, 0.999, 0.001), {2: 1.0}, np.zeros(n))
     gaussians = of_gaussians(np.eye(3)[thirds], {3: 0.9, 2: 0.1}, 0.03, True)
     return shapes, gaussians, np.random.default_rng(0).random((n, 2)), halves, thirds
 
@@ -28,14 +28,14 @@ def test_rows_that_are_probably_round_keep_the_gaussians_answer():
     agreement = Agreement.of(BY_ROUND, shapes, gaussians, points)
     assert agreement.gaussian_weight > 0.9
     assert agreement.partition.labels.tolist() == thirds.tolist()
-    assert agreement.opinion.n_clusters[3] > 0.8  # the number of clusters is theirs too, but for what is left of doubt
+    assert agreement.posterior.n_clusters[3] > 0.8  # the number of clusters is theirs too, but for a little doubt
     agreement = Agreement.of(BY_ROUND, shapes, replace(gaussians, are_round=False), points)
     assert agreement.gaussian_weight < 0.1
     assert agreement.partition.labels.tolist() == halves.tolist()
-    assert agreement.opinion.n_clusters[2] > 0.8
+    assert agreement.posterior.n_clusters[2] > 0.8
 
 
-def test_the_opinion_is_total_probability():
+def test_the_posterior_is_total_probability():
     """P, the number of clusters and the outliers: rho times what the Gaussians say, the rest what the shapes say."""
     shapes, gaussians, points, *_ = two_views()
     shapes = replace(shapes, outlying=np.linspace(0, 0.4, 60))
@@ -44,10 +44,10 @@ def test_the_opinion_is_total_probability():
     assert rho == pytest.approx(0.75)
     i, j = np.triu_indices(60, 1)
     P = rho * gaussians.together + (1 - rho) * shapes.together
-    np.testing.assert_allclose(agreement.opinion.together[i, j], P[i, j], atol=1e-9)
-    np.testing.assert_allclose(agreement.opinion.outlying, (1 - rho) * shapes.outlying)
-    assert agreement.opinion.n_clusters[3] == pytest.approx(0.9 * rho, abs=1e-3)
-    assert sum(agreement.opinion.n_clusters.values()) == pytest.approx(1.0)
+    np.testing.assert_allclose(agreement.posterior.together[i, j], P[i, j], atol=1e-9)
+    np.testing.assert_allclose(agreement.posterior.outlying, (1 - rho) * shapes.outlying)
+    assert agreement.posterior.n_clusters[3] == pytest.approx(0.9 * rho, abs=1e-3)
+    assert sum(agreement.posterior.n_clusters.values()) == pytest.approx(1.0)
 
 
 def test_the_number_asked_for_is_obeyed():

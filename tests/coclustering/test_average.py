@@ -1,4 +1,4 @@
-"""The average of two opinions: its weight, its file, and that its fit finds who is right."""
+"""The average of two posteriors: its weight, its file, and that its fit finds who is right."""
 
 import json
 from dataclasses import replace
@@ -9,15 +9,15 @@ import torch
 
 from measureflow.coclustering.average import LEAST, SCALARS, Average
 from measureflow.coclustering.facts import FACTS
-from measureflow.coclustering.opinions import Opinion
-from measureflow.training.fit_average import Asked, fit
-from measureflow.training.judged_sets import PAIRS, draw
+from measureflow.coclustering.posteriors import PairPosterior
+from measureflow.training.fit_average import Observations, fit
+from measureflow.training.held_out_sets import PAIRS, draw
 
 AS_SAID = Average((0.0,) * len(FACTS), 0.0, 1.0, 0.0, 1.0, 0.0)
 
 
 def test_shapes_are_believed_as_far_as_the_numbers_say():
-    shapes = Opinion(np.array([[1.0, 0.8], [0.8, 1.0]]), {1: 0.2, 2: 0.8}, np.array([0.9, 0.0]))
+    shapes = PairPosterior(np.array([[1.0, 0.8], [0.8, 1.0]]), {1: 0.2, 2: 0.8}, np.array([0.9, 0.0]))
     as_said = AS_SAID.of_shapes(shapes, n_cut=2)
     assert as_said.together[0, 1] == pytest.approx(0.8)
     assert as_said.outlying.tolist() == [0.9, 0.0]
@@ -29,7 +29,7 @@ def test_shapes_are_believed_as_far_as_the_numbers_say():
 
 
 def test_the_number_of_clusters_in_the_cut_gains_by_its_bonus():
-    shapes = Opinion(np.eye(2), {2: 0.5, 3: 0.5}, np.zeros(2))
+    shapes = PairPosterior(np.eye(2), {2: 0.5, 3: 0.5}, np.zeros(2))
     found = replace(AS_SAID, count_exponent=0.0, cut_bonus=np.log(3.0)).of_shapes(shapes, n_cut=3).n_clusters
     assert found == pytest.approx({2: 1 / 4, 3: 3 / 4})
 
@@ -48,23 +48,23 @@ def test_the_file_must_weigh_the_same_facts(tmp_path):
             Average.read(path)
 
 
-def random_sets(n_sets: int, is_round: torch.Tensor) -> Asked:
+def random_sets(n_sets: int, is_round: torch.Tensor) -> Observations:
     """Sets of which nothing is known, and whose pairs say nothing."""
     generator = torch.Generator().manual_seed(0)
     known = torch.randn(n_sets, len(FACTS), generator=generator, dtype=torch.float64)
     pairs = torch.rand(3, n_sets, PAIRS, generator=generator, dtype=torch.float64)
     counts = torch.zeros(n_sets, 60, 2, dtype=torch.float64)
-    return Asked(known, pairs[0], pairs[1], pairs[2].round(), counts, is_round)
+    return Observations(known, pairs[0], pairs[1], pairs[2].round(), counts, is_round)
 
 
 def test_the_fit_learns_how_sure_the_shapes_should_have_been():
-    asked = random_sets(40, torch.arange(40) % 8 == 0)
-    said = 0.98 * asked.same + 0.01  # nearly certain ...
-    wrong = asked.gaussians < 0.2  # ... and wrong of a fifth of the pairs
-    asked = asked._replace(shapes=torch.where(wrong, 1 - said, said), gaussians=torch.full_like(said, 0.5))
-    counts = asked.counts.clone()
+    observed = random_sets(40, torch.arange(40) % 8 == 0)
+    said = 0.98 * observed.same + 0.01  # nearly certain ...
+    wrong = observed.gaussians < 0.2  # ... and wrong of a fifth of the pairs
+    observed = observed._replace(shapes=torch.where(wrong, 1 - said, said), gaussians=torch.full_like(said, 0.5))
+    counts = observed.counts.clone()
     counts[:, 0, 0] = 3.0  # the true number is said to be the likelier by this
-    table = fit(asked._replace(counts=counts))
+    table = fit(observed._replace(counts=counts))
     assert 1 / (1 + np.exp(-table["shape_scale"] * np.log(99))) == pytest.approx(0.8, abs=0.05)
     assert table["count_exponent"] > 0.5
 
@@ -72,9 +72,9 @@ def test_the_fit_learns_how_sure_the_shapes_should_have_been():
 def test_the_fit_finds_which_sets_are_round():
     """By the fact that tells, and as if half of all sets were round, however few are."""
     is_round = torch.arange(400) % 10 == 0
-    asked, telling = random_sets(400, is_round), FACTS.index("misfit")
-    asked.facts[:, telling] += torch.where(is_round, -1.0, 1.0)
-    table = fit(asked)
+    observed, telling = random_sets(400, is_round), FACTS.index("misfit")
+    observed.facts[:, telling] += torch.where(is_round, -1.0, 1.0)
+    table = fit(observed)
     weights = np.array(table["weights"])
     assert weights.argmin() == telling
     assert np.abs(np.delete(weights, telling)).max() < -weights[telling] / 3

@@ -1,4 +1,4 @@
-"""The partition an opinion asks for, outliers set aside."""
+"""The partition a posterior asks for, outliers set aside."""
 
 from dataclasses import replace
 
@@ -6,23 +6,23 @@ import numpy as np
 import pytest
 from sklearn.metrics import adjusted_rand_score
 
-from measureflow.coclustering.opinions import Opinion, consistent, of_gaussians
-from measureflow.coclustering.partition import inner_tree, judged, memberships, outliers, tree_cut
+from measureflow.coclustering.partition import inner_tree, memberships, outliers, scored, tree_cut
+from measureflow.coclustering.posteriors import PairPosterior, consistent, of_gaussians
 
 
-def opinion_of(labels, sure=0.95, outlying=None, p_one=0.0):
-    """An opinion that is as sure as that of a partition."""
+def posterior_of(labels, sure=0.95, outlying=None, p_one=0.0):
+    """A posterior that is as sure as that of a partition."""
     labels = np.asarray(labels)
     P = np.where(labels[:, None] == labels, sure, 1 - sure)
     np.fill_diagonal(P, 1.0)
     outlying = np.zeros(len(labels)) if outlying is None else np.asarray(outlying, float)
     rest = {len(set(labels[outlying < 0.5].tolist())): 1 - p_one}  # the number of clusters without outliers
-    return Opinion(P, rest | {1: p_one}, outlying)
+    return PairPosterior(P, rest | {1: p_one}, outlying)
 
 
-def test_a_sure_opinion_is_followed():
+def test_a_sure_posterior_is_followed():
     truth = np.repeat([0, 1, 2], [30, 20, 10])
-    found = tree_cut(opinion_of(truth))
+    found = tree_cut(posterior_of(truth))
     assert adjusted_rand_score(truth, found.labels) == 1
     assert found.n_clusters == 3
     assert 0.8 < found.expected_index < 1
@@ -30,50 +30,50 @@ def test_a_sure_opinion_is_followed():
 
 def test_outliers_have_no_cluster_of_their_own_but_a_label():
     truth = np.repeat([0, 1, 2], [30, 20, 2])
-    found = tree_cut(opinion_of(truth, outlying=truth == 2))
+    found = tree_cut(posterior_of(truth, outlying=truth == 2))
     assert found.n_clusters == 2
     assert set(found.labels[50:]) <= {0, 1}
-    assert tree_cut(opinion_of(truth)).n_clusters == 3  # they would have one if they were not called outliers
+    assert tree_cut(posterior_of(truth)).n_clusters == 3  # they would have one if they were not called outliers
 
 
 def test_crumbs_are_clusters_only_where_the_number_of_clusters_says_so():
     truth = np.repeat([0, 1, 2], [150, 100, 2])  # the index is nearly the same with and without the last
-    opinion = opinion_of(truth, 0.9)
-    opinion.together[-2:, 150:250] = opinion.together[150:250, -2:] = 0.3  # the two may belong to the second
+    posterior = posterior_of(truth, 0.9)
+    posterior.together[-2:, 150:250] = posterior.together[150:250, -2:] = 0.3  # the two may belong to the second
     for n_clusters in (2, 3):
-        told = replace(opinion, n_clusters={n_clusters: 1.0})
+        told = replace(posterior, n_clusters={n_clusters: 1.0})
         assert tree_cut(told).n_clusters == n_clusters
 
 
 def test_outliers_are_never_half_of_the_rows():
-    assert not outliers(opinion_of([0, 0, 1, 1], outlying=[1, 1, 0, 0])).any()
-    assert outliers(opinion_of([0, 0, 1, 1], outlying=[1, 0, 0, 0])).tolist() == [True, False, False, False]
+    assert not outliers(posterior_of([0, 0, 1, 1], outlying=[1, 1, 0, 0])).any()
+    assert outliers(posterior_of([0, 0, 1, 1], outlying=[1, 0, 0, 0])).tolist() == [True, False, False, False]
 
 
 def test_as_many_clusters_as_were_asked_for():
     truth = np.repeat([0, 1, 2], 10)
-    assert tree_cut(opinion_of(truth), 5).n_clusters == 5
-    everyone = tree_cut(opinion_of(truth, outlying=truth == 2), 30)  # more than there are rows that are not outliers
+    assert tree_cut(posterior_of(truth), 5).n_clusters == 5
+    everyone = tree_cut(posterior_of(truth, outlying=truth == 2), 30)  # more than there are rows that are not outliers
     assert everyone.n_clusters == 30
 
 
 def test_one_cluster_where_that_is_likeliest():
-    found = tree_cut(opinion_of(np.repeat([0, 1], 10), p_one=0.95))
+    found = tree_cut(posterior_of(np.repeat([0, 1], 10), p_one=0.95))
     assert found.n_clusters == 1
     assert found.expected_index == pytest.approx(0.95)
 
 
 def test_a_better_partition_is_judged_better():
     truth = np.repeat([0, 1, 2], 10)
-    opinion = opinion_of(truth, 0.8)
+    posterior = posterior_of(truth, 0.8)
     wrong = np.where(truth == 2, 1, truth)
-    assert judged(opinion, truth).expected_index > judged(opinion, wrong).expected_index + 0.1
+    assert scored(posterior, truth).expected_index > scored(posterior, wrong).expected_index + 0.1
 
 
 def test_numbers_of_clusters_are_compared_by_their_ratio():
-    opinion = replace(opinion_of([0, 1]), n_clusters={2: 0.5, 4: 0.5})
-    assert opinion.expected_ratios(np.array([1, 2, 8])).tolist() == pytest.approx([0.375, 0.75, 0.375])
-    assert judged(opinion, np.array([0, 1])).expected_ratio == pytest.approx(0.75)
+    posterior = replace(posterior_of([0, 1]), n_clusters={2: 0.5, 4: 0.5})
+    assert posterior.expected_ratios(np.array([1, 2, 8])).tolist() == pytest.approx([0.375, 0.75, 0.375])
+    assert scored(posterior, np.array([0, 1])).expected_ratio == pytest.approx(0.75)
 
 
 def test_memberships_are_mean_probabilities():
@@ -90,8 +90,8 @@ def test_gaussians_pair_rows_of_the_same_component():
 
 def test_a_single_cluster_is_no_likelier_than_that_rows_far_apart_belong_together():
     truth = np.repeat([0, 1], 20)
-    opinion = replace(opinion_of(truth, 0.9), n_clusters={1: 0.6, 2: 0.3, 3: 0.1})
-    tree = inner_tree(opinion)[1]
-    assert consistent(opinion, tree).n_clusters == pytest.approx({1: 0.1, 2: 0.675, 3: 0.225})
-    modest = replace(opinion, n_clusters={1: 0.05, 2: 0.95})
+    posterior = replace(posterior_of(truth, 0.9), n_clusters={1: 0.6, 2: 0.3, 3: 0.1})
+    tree = inner_tree(posterior)[1]
+    assert consistent(posterior, tree).n_clusters == pytest.approx({1: 0.1, 2: 0.675, 3: 0.225})
+    modest = replace(posterior, n_clusters={1: 0.05, 2: 0.95})
     assert consistent(modest, tree) is modest

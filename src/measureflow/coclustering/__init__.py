@@ -1,1 +1,1 @@
-"""Who belongs with whom: two flows' opinions of every pair of rows, their average, and the partition it asks for."""
+"""Who belongs with whom: each flow's posterior for pairs of rows, both together, and the partition of most utility."""

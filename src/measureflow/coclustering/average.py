@@ -1,4 +1,4 @@
-r"""How two opinions become one: the Gaussians' with the probability that they describe the rows, else the shapes'.
+r"""How two posteriors become one: the Gaussians' with the probability that they describe the rows, else the shapes'.
 
 Either the rows are a mixture of Gaussians in one round noise, with probability :math:`\rho`, and then the Gaussians are
 right; or they are not, and then the flow of shapes knows more. By the law of total probability,
@@ -21,17 +21,17 @@ import numpy as np
 from scipy.special import expit, logit, softmax
 
 from measureflow.coclustering.facts import FACTS
-from measureflow.coclustering.opinions import Opinion
+from measureflow.coclustering.posteriors import PairPosterior
 from measureflow.models.checkpoints import read_json
 
-SUREST = 1e-4  # no opinion of a pair is nearer to zero or one than this before its logit is scaled
+SUREST = 1e-4  # no posterior of a pair is nearer to zero or one than this before its logit is scaled
 SCALARS = ("bias", "shape_scale", "shape_shift", "count_exponent", "cut_bonus")
 LEAST = 1e-4  # added to each probability of a number of clusters before its logarithm is taken
 
 
 @dataclass(frozen=True)
 class Average:
-    """The numbers that weigh two opinions."""
+    """The numbers that weigh two posteriors."""
 
     weights: tuple[float, ...]  # of the facts, for the logit of rho
     bias: float
@@ -60,25 +60,25 @@ class Average:
         """The probability that rows with such facts are Gaussians in one round noise."""
         return float(expit(self.bias + np.dot(self.weights, facts)))
 
-    def of_shapes(self, shapes: Opinion, n_cut: int) -> Opinion:
-        """The shapes' opinion as they should have said it, where ``n_cut`` clusters are in their own cut."""
+    def of_shapes(self, shapes: PairPosterior, n_cut: int) -> PairPosterior:
+        """The shapes' posterior as they should have said it, where ``n_cut`` clusters are in their own cut."""
         numbers = sorted({*shapes.n_clusters, n_cut})
         logits = count_facts(shapes, n_cut, numbers) @ [self.count_exponent, self.cut_bonus]
         P = expit(self.shape_scale * logit(np.clip(shapes.together, SUREST, 1 - SUREST)) + self.shape_shift)
-        return Opinion(P, dict(zip(numbers, softmax(logits).tolist(), strict=True)), shapes.outlying)
+        return PairPosterior(P, dict(zip(numbers, softmax(logits).tolist(), strict=True)), shapes.outlying)
 
 
-def count_facts(shapes: Opinion, n_cut: int, numbers: list[int]) -> np.ndarray:
+def count_facts(shapes: PairPosterior, n_cut: int, numbers: list[int]) -> np.ndarray:
     """What the shapes say of each number of clusters, (len(numbers), 2): its log-probability, and whether it is that of
     their own cut."""
     return np.array([[np.log(shapes.n_clusters.get(K, 0.0) + LEAST), float(n_cut == K)] for K in numbers])
 
 
-def total(weight: float, gaussians: Opinion, shapes: Opinion) -> Opinion:
-    """The opinion that is the Gaussians' with probability ``weight``, else the shapes'."""
+def total(weight: float, gaussians: PairPosterior, shapes: PairPosterior) -> PairPosterior:
+    """The posterior that is the Gaussians' with probability ``weight``, else the shapes'."""
     numbers = sorted({*gaussians.n_clusters, *shapes.n_clusters})
     mix = lambda a, b: weight * a + (1 - weight) * b  # noqa: E731
-    return Opinion(
+    return PairPosterior(
         mix(gaussians.together, shapes.together),
         {K: mix(gaussians.n_clusters.get(K, 0.0), shapes.n_clusters.get(K, 0.0)) for K in numbers},
         mix(gaussians.outlying, shapes.outlying),

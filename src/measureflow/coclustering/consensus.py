@@ -9,15 +9,15 @@ import numpy as np
 from measureflow.coclustering.average import Average, total
 from measureflow.coclustering.clusters import SeenRows, ShapedClusters
 from measureflow.coclustering.facts import facts
-from measureflow.coclustering.opinions import (
-    GaussianOpinion,
-    Opinion,
+from measureflow.coclustering.partition import Partition, inner_tree, outliers, scored, tree_cut
+from measureflow.coclustering.posteriors import (
+    GaussianPosterior,
+    PairPosterior,
     consistent,
     of_gaussians,
     of_shapes,
     with_copies,
 )
-from measureflow.coclustering.partition import Partition, inner_tree, judged, outliers, tree_cut
 from measureflow.mixtures.clusters import GaussianClusters
 from measureflow.mixtures.misfit import radial_misfit
 from measureflow.mixtures.rows import Rows
@@ -30,9 +30,9 @@ FEWEST_ROWS = 32  # fewer are left to the Gaussians: the flow has seen no such s
 
 @dataclass(frozen=True)
 class Agreement:
-    """What two opinions of the same rows come to."""
+    """What two posteriors of the same rows come to."""
 
-    opinion: Opinion  # both, by total probability
+    posterior: PairPosterior  # both, by total probability
     gaussian_weight: float  # the probability that the Gaussians describe the rows
     gaussians: Partition
     shapes: Partition  # the best cut of the tree of the shapes, or that of as many clusters as were asked for
@@ -41,8 +41,8 @@ class Agreement:
     def of(
         cls,
         average: Average,
-        shapes: Opinion,
-        gaussians: GaussianOpinion,
+        shapes: PairPosterior,
+        gaussians: GaussianPosterior,
         points: np.ndarray,
         n_clusters: int | None = None,
     ) -> Agreement:
@@ -52,14 +52,14 @@ class Agreement:
         shapes = with_copies(average.of_shapes(shapes, cut.n_clusters), points)
         tree = inner_tree(shapes, n_clusters)
         shapes = consistent(shapes, tree[1]) if n_clusters is None else shapes.given(n_clusters)
-        opinion = with_copies(total(weight, gaussians, shapes), points)
+        posterior = with_copies(total(weight, gaussians, shapes), points)
         best = tree_cut(shapes, n_clusters, tree)
-        return cls(opinion, weight, judged(opinion, gaussians.labels), judged(opinion, best.labels))
+        return cls(posterior, weight, scored(posterior, gaussians.labels), scored(posterior, best.labels))
 
     @property
     def gaussians_win(self) -> bool:
-        """Whether the rows are probably Gaussians in one round noise, or the Gaussians' partition is worth more."""
-        return self.gaussian_weight > 0.5 or self.gaussians.worth > self.shapes.worth
+        """Whether the rows are probably Gaussians in one round noise, or the Gaussians' partition has more utility."""
+        return self.gaussian_weight > 0.5 or self.gaussians.utility > self.shapes.utility
 
     @property
     def partition(self) -> Partition:
@@ -69,7 +69,7 @@ class Agreement:
     @property
     def outliers(self) -> np.ndarray:
         """Which of the rows belong to nothing."""
-        return outliers(self.opinion)
+        return outliers(self.posterior)
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class Consensus(Agreement):
         """The clusters of the better partition, over all rows."""
         if self.gaussians_win:
             return gaussians
-        return ShapedClusters.of(self.seen, self.shapes, self.opinion.together, rows)
+        return ShapedClusters.of(self.seen, self.shapes, self.posterior.together, rows)
 
 
 def consult(

@@ -1,4 +1,4 @@
-"""The partition that an opinion asks for: outliers set aside, a tree cut where that is worth most."""
+"""The partition of most utility under a posterior: outliers are set aside, and a tree is cut."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from measureflow.coclustering.opinions import Opinion
+from measureflow.coclustering.posteriors import PairPosterior
 from measureflow.measures.partitions import PairTree, expected_index
 
 RATIO_SHARE = 0.2  # what the expected ratio of the numbers of clusters counts for beside the expected index
@@ -26,7 +26,7 @@ class Partition:
         return int(self.labels.max()) + 1
 
     @property
-    def worth(self) -> float:
+    def utility(self) -> float:
         """What partitions are chosen by: the expected index, and a little for the right number of clusters.
 
         A cluster of two or three rows hardly changes the index; whether it is one is for the number to say.
@@ -34,46 +34,46 @@ class Partition:
         return self.expected_index + RATIO_SHARE * self.expected_ratio
 
 
-def outliers(opinion: Opinion) -> np.ndarray:
+def outliers(posterior: PairPosterior) -> np.ndarray:
     """Rows (n,) that more likely belong to nothing than to something; none where that would be half of them."""
-    out = opinion.outlying > 0.5
+    out = posterior.outlying > 0.5
     return out if 2 * out.sum() < len(out) else np.zeros_like(out)
 
 
-def inner_tree(opinion: Opinion, n_clusters: int | None = None) -> tuple[np.ndarray, PairTree]:
+def inner_tree(posterior: PairPosterior, n_clusters: int | None = None) -> tuple[np.ndarray, PairTree]:
     """Outliers (n,), which have no say, and the tree of all other rows; of all rows if so many clusters need them."""
-    out = outliers(opinion)
+    out = outliers(posterior)
     if n_clusters is not None and n_clusters > len(out) - out.sum():
         out = np.zeros_like(out)
-    return out, PairTree.of(opinion.together[np.ix_(~out, ~out)] if out.any() else opinion.together)
+    return out, PairTree.of(posterior.together[np.ix_(~out, ~out)] if out.any() else posterior.together)
 
 
 def tree_cut(
-    opinion: Opinion, n_clusters: int | None = None, tree: tuple[np.ndarray, PairTree] | None = None
+    posterior: PairPosterior, n_clusters: int | None = None, tree: tuple[np.ndarray, PairTree] | None = None
 ) -> Partition:
-    """The cut of the average-linkage tree that is worth most, or that of so many clusters.
+    """The cut of the average-linkage tree that has most utility, or the cut into so many clusters.
 
     Outliers have no say in it; then each gets the label of the cluster whose rows it most likely belongs with. The tree
     is that of `inner_tree`, which is found where it is not given.
     """
-    out, pairs = inner_tree(opinion, n_clusters) if tree is None else tree
-    indices = pairs.indices(opinion.p_one)
+    out, pairs = inner_tree(posterior, n_clusters) if tree is None else tree
+    indices = pairs.indices(posterior.p_one)
     if n_clusters is None:
-        ratios = opinion.expected_ratios(np.arange(1, len(indices) + 1))
+        ratios = posterior.expected_ratios(np.arange(1, len(indices) + 1))
         n_clusters = 1 + int((indices + RATIO_SHARE * ratios).argmax())
     chosen = pairs.labels(n_clusters)
     labels = np.empty(len(out), dtype=np.int64)
     labels[~out] = chosen
     if out.any():
-        labels[out] = memberships(opinion.together[np.ix_(out, ~out)], chosen).argmax(1)
-    return Partition(labels, float(indices[n_clusters - 1]), float(opinion.expected_ratios(n_clusters)))
+        labels[out] = memberships(posterior.together[np.ix_(out, ~out)], chosen).argmax(1)
+    return Partition(labels, float(indices[n_clusters - 1]), float(posterior.expected_ratios(n_clusters)))
 
 
-def judged(opinion: Opinion, labels: np.ndarray) -> Partition:
-    """A partition from elsewhere, judged by an opinion."""
-    inside = ~outliers(opinion)
-    index = expected_index(opinion.together[np.ix_(inside, inside)], labels[inside], opinion.p_one)
-    return Partition(labels, index, float(opinion.expected_ratios(int(labels.max()) + 1)))
+def scored(posterior: PairPosterior, labels: np.ndarray) -> Partition:
+    """A partition from elsewhere with its scores under a posterior."""
+    inside = ~outliers(posterior)
+    index = expected_index(posterior.together[np.ix_(inside, inside)], labels[inside], posterior.p_one)
+    return Partition(labels, index, float(posterior.expected_ratios(int(labels.max()) + 1)))
 
 
 def memberships(P: np.ndarray, labels: np.ndarray) -> np.ndarray:

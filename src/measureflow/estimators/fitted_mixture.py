@@ -145,7 +145,7 @@ class FittedMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
     def _paired(self, X: np.ndarray, Y: np.ndarray) -> np.ndarray:
         if self._consensus is None:
             return self._gaussians.probabilities(X) @ self._gaussians.probabilities(Y).T
-        seen, P = self._consensus.seen, self._consensus.opinion.together
+        seen, P = self._consensus.seen, self._consensus.posterior.together
         return P[np.ix_(seen.nearest(X), seen.nearest(Y))]
 
     def _rows_to_label(self, X, drop=True) -> tuple[np.ndarray, np.ndarray]:

@@ -209,7 +209,7 @@ class FlowMixture(FittedMixture):
         self.n_clusters_ = len(self.weights_)
         self.noise_variance_ = float(np.diagonal(self.noise_covariance_).mean())
         self.snr_db_ = float(self.snr_db) if self.snr_db is not None else clusters.snr_db
-        self.n_clusters_posterior_ = consensus.opinion.n_clusters if consensus else posterior
+        self.n_clusters_posterior_ = consensus.posterior.n_clusters if consensus else posterior
         self.expected_index_ = consensus.partition.expected_index if consensus else np.nan
         self.gaussian_weight_ = consensus.gaussian_weight if consensus else 1.0
 

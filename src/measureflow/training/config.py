@@ -31,8 +31,11 @@ class Stage:
     warmup: int = 0  # steps of linear rise at the start
     d: list[int] = field(default_factory=list)  # dimensions of this stage, where they are not those of the objective
     n_least: int = 0  # sizes are drawn from here to n, evenly in their logarithm; 0 is n
+    draws: int = 1  # batches in each step, each of a size and dimension of its own; their gradients are averaged
 
     def __post_init__(self):
+        if self.draws < 1:
+            raise ValueError(f"draws must be at least 1, got {self.draws}")
         if not 0 <= self.n_least <= self.n:
             raise ValueError(f"n_least must lie between 0 and n={self.n}, got {self.n_least}")
 
@@ -107,6 +110,8 @@ class TrainingConfig:
             if start >= max(steps, 1):
                 break
             begun.append(dataclasses.asdict(stage))
+            if stage.draws == 1:
+                begun[-1].pop("draws")  # as before there could be more, so that older checkpoints go on
             start += stage.steps
         decisive["stages"], decisive["aim"] = begun, type(self.aim).__name__
         if self.optimiser == "adamw":

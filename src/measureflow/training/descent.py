@@ -28,11 +28,17 @@ class Descent:
         self.parameters, self.optimiser, self.rates = list(parameters), optimiser, rates
         self.clip, self.backward = clip, backward
 
-    def step(self, number: int, loss: Tensor) -> tuple[float, float]:
-        """Take one step; return the rate, and the norm of the gradient before clipping."""
-        rate = self.rates.get_last_lr()[0]
+    def step(self, number: int, losses: Iterable[Tensor], count: int = 1) -> tuple[float, float, float]:
+        """Take one step down the mean of so many losses; return the rate, the norm of the gradient before clipping, and
+        the mean loss.
+
+        Losses may be made one by one: the graph of each is freed before the next is asked for.
+        """
+        rate, total = self.rates.get_last_lr()[0], 0.0
         self.optimiser.zero_grad()
-        self.backward(loss)
+        for loss in losses:
+            self.backward(loss / count)
+            total += loss.item() / count
         length = float(nn.utils.clip_grad_norm_(self.parameters, self.clip))
         if not math.isfinite(length):
             raise RuntimeError(
@@ -40,4 +46,4 @@ class Descent:
             )
         self.optimiser.step()
         self.rates.step()
-        return float(rate), length
+        return float(rate), length, total

@@ -1,7 +1,7 @@
-"""Weigh the Gaussians' opinion against that of the shapes: ``python -m measureflow.training.fit_average FOLDER``.
+"""Weigh the Gaussians' posterior against that of the shapes: ``python -m measureflow.training.fit_average FOLDER``.
 
-The sets and what the Gaussians say of them are those of `training.judged_sets`; the shapes are asked again whenever
-their weights changed.
+The sets and what the Gaussians say of them are those of `training.held_out_sets`; the flow of shapes looks at
+them again whenever its weights changed.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from torch.nn.functional import binary_cross_entropy
 from measureflow.coclustering.average import SCALARS, SUREST, Average
 from measureflow.coclustering.consensus import Agreement
 from measureflow.coclustering.facts import FACTS
-from measureflow.coclustering.opinions import Opinion, of_shapes
 from measureflow.coclustering.partition import tree_cut
+from measureflow.coclustering.posteriors import PairPosterior, of_shapes
 from measureflow.models import AnyShapeFlow
 from measureflow.models.checkpoints import write_atomically
 from measureflow.models.pretrained import load_model
-from measureflow.training.judged_sets import ROUND_EVERY, SEED, Judged, judged_sets
+from measureflow.training.held_out_sets import ROUND_EVERY, SEED, HeldOutSet, held_out_sets
 
 SHRINK = 0.02  # how much squared weights of standardised facts cost, so that few sets do not make them large
 
 
-class Asked(NamedTuple):
+class Observations(NamedTuple):
     """What is known of S sets."""
 
     facts: Tensor  # (S, F)
@@ -41,21 +41,21 @@ class Asked(NamedTuple):
     is_round: Tensor  # (S,): which sets are Gaussians in one round noise
 
     @classmethod
-    def of(cls, sets: list[tuple[np.ndarray, np.ndarray, np.ndarray]]) -> Asked:
-        """What was `Judged.asked` of the first sets."""
+    def of(cls, sets: list[tuple[np.ndarray, np.ndarray, np.ndarray]]) -> Observations:
+        """What was `HeldOutSet.observations` of the first sets."""
         known, pairs, counts = (torch.from_numpy(np.stack(part)) for part in zip(*sets, strict=True))
         shapes, gaussians, same = pairs.unbind(1)
         return cls(known, shapes, gaussians, same, counts, torch.arange(len(sets)) % ROUND_EVERY == 0)
 
-    def where(self, chosen: Tensor) -> Asked:
+    def where(self, chosen: Tensor) -> Observations:
         """Some of the sets."""
-        return Asked(*(part[chosen] for part in self))
+        return Observations(*(part[chosen] for part in self))
 
 
-def fit(asked: Asked) -> dict:
+def fit(observed: Observations) -> dict:
     """The numbers of largest likelihood: the weight of the Gaussians from all sets, all else from those not round."""
-    weights, bias = _fit_round(asked.facts, asked.is_round)
-    others = asked.where(~asked.is_round)
+    weights, bias = _fit_round(observed.facts, observed.is_round)
+    others = observed.where(~observed.is_round)
     rho = torch.sigmoid(others.facts @ weights + bias)[:, None]
     pairs = torch.tensor([1.0, 0.0], dtype=rho.dtype, requires_grad=True)  # scale and shift
     counts = torch.zeros(2, dtype=rho.dtype, requires_grad=True)
@@ -113,7 +113,9 @@ def _rounded(values: Tensor) -> list[float]:
     return [round(value, 6) for value in values.detach().tolist()]
 
 
-def cross_validate(sets: list[Judged], opinions: list[Opinion], asked: Asked, folds: int = 5) -> dict[str, np.ndarray]:
+def cross_validate(
+    sets: list[HeldOutSet], posteriors: list[PairPosterior], observed: Observations, folds: int = 5
+) -> dict[str, np.ndarray]:
     """How well each answer does on sets that its weights were not fitted to: (sets, 3), the adjusted Rand index, the
     error in the number of clusters and whether it is exact, of the Gaussians, the shapes, and both together."""
     from sklearn.metrics import adjusted_rand_score
@@ -121,23 +123,23 @@ def cross_validate(sets: list[Judged], opinions: list[Opinion], asked: Asked, fo
     scores = {name: np.empty((len(sets), 3)) for name in ("Gaussians", "shapes", "both")}
     place = torch.arange(len(sets)) // ROUND_EVERY % folds  # each fold has its share of round sets
     for fold in range(folds):
-        average = Average.from_table(fit(asked.where(place != fold)))
+        average = Average.from_table(fit(observed.where(place != fold)))
         for number in torch.nonzero(place == fold).flatten().tolist():
-            judged, member = sets[number], sets[number].labels >= 0
-            gaussians = judged.opinion
-            agreement = Agreement.of(average, opinions[number], gaussians, judged.points)
-            answers = {"Gaussians": gaussians.labels, "shapes": tree_cut(opinions[number]).labels}
+            each, member = sets[number], sets[number].labels >= 0
+            gaussians = each.posterior
+            agreement = Agreement.of(average, posteriors[number], gaussians, each.points)
+            answers = {"Gaussians": gaussians.labels, "shapes": tree_cut(posteriors[number]).labels}
             for name, found in (answers | {"both": agreement.partition.labels}).items():
-                index = adjusted_rand_score(judged.labels[member], found[member])
-                error = abs(len(set(found.tolist())) - judged.n_clusters)
+                index = adjusted_rand_score(each.labels[member], found[member])
+                error = abs(len(set(found.tolist())) - each.n_clusters)
                 scores[name][number] = index, error, error == 0
     return scores
 
 
-def validation_table(sets: list[Judged], scores: dict[str, np.ndarray]) -> str:
+def validation_table(sets: list[HeldOutSet], scores: dict[str, np.ndarray]) -> str:
     """The means of `cross_validate` over all sets, over round ones, over the others, and over single clusters."""
     is_round = np.arange(len(sets)) % ROUND_EVERY == 0
-    single = np.array([judged.n_clusters == 1 for judged in sets])
+    single = np.array([each.n_clusters == 1 for each in sets])
     kinds = {"all": is_round | ~is_round, "round": is_round, "other": ~is_round, "single": single}
     lines = ["sets        answer      index   clusters off by   exact"]
     for kind, chosen in kinds.items():
@@ -157,12 +159,12 @@ def main() -> None:
     arguments = parser.parse_args()
     flow = cast(AnyShapeFlow, load_model(arguments.model))
     torch.set_num_threads(1)
-    sets = judged_sets(arguments.folder, arguments.sets)
-    opinions = [of_shapes(flow, judged.points) for judged in sets]
-    asked = Asked.of([judged.asked(opinions[number], number) for number, judged in enumerate(sets)])
+    sets = held_out_sets(arguments.folder, arguments.sets)
+    posteriors = [of_shapes(flow, each.points) for each in sets]
+    observed = Observations.of([each.observations(posteriors[number], number) for number, each in enumerate(sets)])
     if arguments.validate:
-        print(validation_table(sets, cross_validate(sets, opinions, asked)), flush=True)
-    table = fit(asked) | {"sets": arguments.sets, "seed": SEED}
+        print(validation_table(sets, cross_validate(sets, posteriors, observed)), flush=True)
+    table = fit(observed) | {"sets": arguments.sets, "seed": SEED}
     write_atomically(arguments.model / "average.json", (json.dumps(table, indent=2) + "\n").encode())
     print(json.dumps(table, indent=2))
 

@@ -70,9 +70,7 @@ def train(
     losses = []
     for step in range(recipe.n_steps):
         batch = mixtures.sample(recipe.batch, generator)
-        loss = naming_loss(model, batch, start)
-        descent.step(step, loss)
-        losses.append(loss.item())
+        losses.append(descent.step(step, [naming_loss(model, batch, start)])[-1])
         if progress is not None:
             progress(step + 1, losses[-1])
     return losses

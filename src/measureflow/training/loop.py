@@ -6,7 +6,7 @@ import csv
 import os
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -64,8 +64,8 @@ class Training:
         self._trim_log()
         curves = _curves(self.folder) if self.fabric.is_global_zero else None
         saved = time.monotonic()
-        for step, batch in zip(range(self.done, self.config.steps), self._batches(), strict=False):
-            facts = self.take_step(step, batch)
+        for step, batches in zip(range(self.done, self.config.steps), self._batches(), strict=False):
+            facts = self.take_step(step, batches)
             self.done = step + 1
             if self.fabric.is_global_zero:
                 self._write_log(facts)
@@ -85,16 +85,16 @@ class Training:
         self.save()
         return self.finished()
 
-    def take_step(self, step: int, batch: Any) -> dict:
-        """Move the weights by the gradient on one batch; returns what the log says of the step."""
+    def take_step(self, step: int, batches: Sequence[Any]) -> dict:
+        """Move the weights by the mean gradient on some batches; returns what the log says of the step."""
         started = time.monotonic()
         part = slice(self.fabric.global_rank, None, self.fabric.world_size)  # together the processes see what one would
         noise = seeded(self.config.seed, "told", step)  # the name of a stream: another one would change every run
-        loss = self.config.aim.loss(self.worker, batch, part, noise)
-        rate, gradient = self.descent.step(step, loss)
+        losses = (self.config.aim.loss(self.worker, batch, part, noise) for batch in batches)
+        rate, gradient, loss = self.descent.step(step, losses, len(batches))
         self._update_average(step)
         seconds = time.monotonic() - started
-        facts = (step, batch.points.shape[1], rate, loss.item(), gradient, seconds)
+        facts = (step, max(batch.points.shape[1] for batch in batches), rate, loss, gradient, seconds)
         return dict(zip(STEP_FACTS, facts, strict=True))
 
     @torch.no_grad()
@@ -144,7 +144,7 @@ class Training:
         self.optimiser.load_state_dict(self.optimiser.state_dict() | {"state": state})
         self.done = int(facts["done"])
 
-    def _batches(self) -> Iterator[Any]:
+    def _batches(self) -> Iterator[list[Any]]:
         steps = range(self.done, self.config.steps)
         return iter(DataLoader(_Steps(self.config), sampler=steps, batch_size=None, num_workers=self.config.workers))
 
@@ -168,19 +168,20 @@ class Training:
         _append(self.log, {k: f"{v:.6g}" if isinstance(v, float) else v for k, v in facts.items()})
 
 
-def data_of(config: TrainingConfig, step: int) -> Any:
-    """The data of a step: a function of the seed and the step alone, so nothing needs to be remembered."""
-    return config.aim.batch(config.stage_of(step)[0], seeded(config.seed, "train", step))
+def data_of(config: TrainingConfig, step: int, draw: int = 0) -> Any:
+    """A batch of a step: a function of the seed, the step and its number, so nothing needs to be remembered."""
+    stream = (step, draw) if draw else (step,)
+    return config.aim.batch(config.stage_of(step)[0], seeded(config.seed, "train", *stream))
 
 
 class _Steps(Dataset):
-    """Step number -> its data, made in a worker process."""
+    """Step number -> its batches, made in a worker process."""
 
     def __init__(self, config: TrainingConfig):
         self.config = config
 
-    def __getitem__(self, step: int) -> Any:
-        return data_of(self.config, step)
+    def __getitem__(self, step: int) -> list[Any]:
+        return [data_of(self.config, step, draw) for draw in range(self.config.stage_of(step)[0].draws)]
 
 
 def _fabric(devices: int | None):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from measureflow.coclustering.opinions import of_shapes
+from measureflow.coclustering.posteriors import of_shapes
 from measureflow.models import AnyShapeConfig, AnyShapeFlow
 
 POINTS = np.random.default_rng(0).normal(size=(40, 2))

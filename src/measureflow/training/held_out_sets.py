@@ -1,8 +1,8 @@
 """Sets with known clusters and what the Gaussians say of them, for fitting how far to believe whom.
 
 Sets are drawn from the prior of shapes and, one in four, from that of round Gaussians, with seeds that no training and
-no validation uses. Opinions of the Gaussians take the longest, so they are kept in a folder, each until its set is
-drawn otherwise.
+no validation uses. What the Gaussians say takes the longest to find, so it is kept in a folder, for as long as
+the set would be drawn again.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ import torch
 from measureflow.attention.threads import one_thread
 from measureflow.coclustering.average import count_facts
 from measureflow.coclustering.facts import facts
-from measureflow.coclustering.opinions import GaussianOpinion, Opinion, of_gaussians
 from measureflow.coclustering.partition import tree_cut
+from measureflow.coclustering.posteriors import GaussianPosterior, PairPosterior, of_gaussians
 from measureflow.measures.priors import Between, MixturePrior, WholeBetween
 from measureflow.measures.shapes import ShapePrior
 from measureflow.mixtures.clusters import GaussianClusters
@@ -36,7 +36,7 @@ ROUND_EVERY = 4  # one set in so many is round
 
 
 @dataclass(frozen=True)
-class Judged:
+class HeldOutSet:
     """A set and what the Gaussians say of it."""
 
     points: np.ndarray
@@ -48,8 +48,8 @@ class Judged:
     are_round: bool  # the clusters that the Gaussians found
 
     @classmethod
-    def of(cls, number: int) -> Judged:
-        """Set ``number`` and the opinion of the Gaussians."""
+    def of(cls, number: int) -> HeldOutSet:
+        """Set ``number`` and the posterior of the Gaussians."""
         points, labels = draw(number)
         rows = distinct_rows(points, np.ones(len(points)))
         with one_thread():
@@ -64,8 +64,8 @@ class Judged:
         return cls(points, labels, r, numbers, chances, misfit, clusters.are_round)
 
     @property
-    def opinion(self) -> GaussianOpinion:
-        """The Gaussians' opinion."""
+    def posterior(self) -> GaussianPosterior:
+        """The Gaussians' posterior."""
         n_clusters = dict(zip(self.numbers.tolist(), self.chances.tolist(), strict=True))
         return of_gaussians(self.r, n_clusters, float(self.misfit), bool(self.are_round))
 
@@ -74,10 +74,10 @@ class Judged:
         """The true number of clusters."""
         return len(set(self.labels[self.labels >= 0].tolist()))
 
-    def asked(self, shapes: Opinion, number: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def observations(self, shapes: PairPosterior, number: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The facts of this set; of some pairs what the shapes say, what the Gaussians say, and the truth; and what the
         shapes say of each number of clusters, the true one first."""
-        gaussians = self.opinion
+        gaussians = self.posterior
         member, rng = np.flatnonzero(self.labels >= 0), np.random.default_rng([SEED, number, 1])
         i = rng.choice(member, PAIRS)
         j = rng.choice(member, PAIRS)
@@ -103,8 +103,8 @@ def draw(number: int) -> tuple[np.ndarray, np.ndarray]:
     return mixtures.points[0].double().numpy(), mixtures.labels[0].numpy()
 
 
-def judged_sets(folder: Path, n_sets: int) -> list[Judged]:
-    """The first sets with the Gaussians' opinions, made where the folder does not hold them yet."""
+def held_out_sets(folder: Path, n_sets: int) -> list[HeldOutSet]:
+    """The first sets with the Gaussians' posteriors, made where the folder does not hold them yet."""
     folder.mkdir(parents=True, exist_ok=True)
     found = []
     for number in range(n_sets):
@@ -114,18 +114,18 @@ def judged_sets(folder: Path, n_sets: int) -> list[Judged]:
     return found
 
 
-def _kept(path: Path, number: int) -> Judged | None:
+def _kept(path: Path, number: int) -> HeldOutSet | None:
     """The set in a file, if it is there and is what would be drawn now."""
     if not path.exists():
         return None
     with np.load(path) as table:
-        judged = Judged(**{name: table[name] for name in table.files})
-    return judged if np.array_equal(judged.points, draw(number)[0]) else None
+        kept = HeldOutSet(**{name: table[name] for name in table.files})
+    return kept if np.array_equal(kept.points, draw(number)[0]) else None
 
 
-def _made(path: Path, number: int) -> Judged:
-    """The set with the Gaussians' opinion, written to a file whole or not at all."""
-    judged, content = Judged.of(number), io.BytesIO()
-    np.savez_compressed(content, **vars(judged))
+def _made(path: Path, number: int) -> HeldOutSet:
+    """The set with the Gaussians' posterior, written to a file whole or not at all."""
+    made, content = HeldOutSet.of(number), io.BytesIO()
+    np.savez_compressed(content, **vars(made))
     write_atomically(path, content.getvalue())
-    return judged
+    return made

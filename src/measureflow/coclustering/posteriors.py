@@ -14,8 +14,8 @@ LARGEST = 1e15  # float32 holds sums of squares of such points; the flow counts 
 
 
 @dataclass(frozen=True)
-class Opinion:
-    """What is said of n rows."""
+class PairPosterior:
+    """Probabilities for n rows: that two belong together, that there are K clusters, that a row belongs to none."""
 
     together: np.ndarray  # (n, n): probabilities that two rows belong together
     n_clusters: dict[int, float]  # the probability of each number of clusters
@@ -32,13 +32,13 @@ class Opinion:
         asked = np.asarray(n_clusters, dtype=float)[..., None]
         return (np.minimum(numbers, asked) / np.maximum(numbers, asked)) @ chances
 
-    def given(self, n_clusters: int) -> Opinion:
-        """The same opinion of the pairs where the number of clusters is known."""
+    def given(self, n_clusters: int) -> PairPosterior:
+        """The same posterior of the pairs where the number of clusters is known."""
         return replace(self, n_clusters={n_clusters: 1.0})
 
 
 @dataclass(frozen=True)
-class GaussianOpinion(Opinion):
+class GaussianPosterior(PairPosterior):
     """What a mixture of Gaussians says of n rows, and how well it fits them."""
 
     r: np.ndarray  # (n, K): the probability of each cluster for each row
@@ -52,39 +52,39 @@ class GaussianOpinion(Opinion):
 
 
 @torch.no_grad()
-def of_shapes(flow: AnyShapeFlow, points: np.ndarray) -> Opinion:
-    """The opinion of the flow that knows clusters of any shape, of points (n, d)."""
+def of_shapes(flow: AnyShapeFlow, points: np.ndarray) -> PairPosterior:
+    """The posterior of the flow that knows clusters of any shape, of points (n, d)."""
     parameter, largest = next(flow.parameters()), np.abs(points).max()
     if largest > LARGEST:
         points = points / largest
     said = flow.together(torch.as_tensor(points).to(parameter)[None])
     together = torch.sigmoid(said.logits[0].double()).cpu().numpy()
     numbers = torch.softmax(said.n_clusters[0].double(), -1).tolist()
-    return Opinion(together, dict(enumerate(numbers, 1)), torch.sigmoid(said.noise[0].double()).cpu().numpy())
+    return PairPosterior(together, dict(enumerate(numbers, 1)), torch.sigmoid(said.noise[0].double()).cpu().numpy())
 
 
-def consistent(opinion: Opinion, tree: PairTree) -> Opinion:
-    """The same opinion, whose probability of a single cluster does not contradict what it says of pairs.
+def consistent(posterior: PairPosterior, tree: PairTree) -> PairPosterior:
+    """The same posterior, whose probability of a single cluster does not contradict what it says of pairs.
 
     All rows of a single cluster belong together, so it cannot be likelier than that rows do which lie in different
     clusters of the best cut of the tree of pairs.
     """
     if len(tree.within) < 2:
-        return opinion
-    p_one, most = opinion.p_one, tree.between(2 + int(tree.indices()[1:].argmax()))
+        return posterior
+    p_one, most = posterior.p_one, tree.between(2 + int(tree.indices()[1:].argmax()))
     if p_one <= most:
-        return opinion
-    others = {K: p * (1 - most) / max(1 - p_one, 1e-12) for K, p in opinion.n_clusters.items()}
-    return replace(opinion, n_clusters=others | {1: most})
+        return posterior
+    others = {K: p * (1 - most) / max(1 - p_one, 1e-12) for K, p in posterior.n_clusters.items()}
+    return replace(posterior, n_clusters=others | {1: most})
 
 
-def with_copies(opinion: Opinion, points: np.ndarray) -> Opinion:
-    """The same opinion of points (n, d), in which a row surely belongs with its copies."""
+def with_copies(posterior: PairPosterior, points: np.ndarray) -> PairPosterior:
+    """The same posterior of points (n, d), in which a row surely belongs with its copies."""
     first = np.unique(points, axis=0, return_inverse=True)[1].reshape(-1)
-    return replace(opinion, together=np.where(first[:, None] == first, 1.0, opinion.together))
+    return replace(posterior, together=np.where(first[:, None] == first, 1.0, posterior.together))
 
 
-def of_gaussians(r: np.ndarray, n_clusters: dict[int, float], misfit: float, are_round: bool) -> GaussianOpinion:
-    r"""The opinion of a mixture, from its responsibilities r (n, K): two rows belong together with probability
+def of_gaussians(r: np.ndarray, n_clusters: dict[int, float], misfit: float, are_round: bool) -> GaussianPosterior:
+    r"""The posterior of a mixture, from its responsibilities r (n, K): two rows belong together with probability
     :math:`\sum_k r_{ik} r_{jk}`, and no row belongs to nothing."""
-    return GaussianOpinion(r @ r.T, n_clusters, np.zeros(len(r)), r, misfit, are_round)
+    return GaussianPosterior(r @ r.T, n_clusters, np.zeros(len(r)), r, misfit, are_round)
