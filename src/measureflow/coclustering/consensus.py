@@ -16,6 +16,7 @@ from measureflow.coclustering.posteriors import (
     consistent,
     of_gaussians,
     of_shapes,
+    views,
     with_copies,
 )
 from measureflow.mixtures.clusters import GaussianClusters
@@ -101,5 +102,6 @@ def consult(
     points = frame.rows_inward(X)
     r, misfit = clusters.probabilities(X), radial_misfit(clusters.frame.rows_inward(X), clusters.mixture)
     gaussians = of_gaussians(r, n_clusters_posterior, misfit, clusters.are_round)
-    agreement = Agreement.of(average, of_shapes(flow, points), gaussians, points, n_clusters)
+    seen = views(points) if frame.axes is None else points[None]  # axes of a signal have no units of their own
+    agreement = Agreement.of(average, of_shapes(flow, seen), gaussians, points, n_clusters)
     return Consensus(**vars(agreement), seen=SeenRows(frame, points))

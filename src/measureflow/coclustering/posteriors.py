@@ -10,6 +10,7 @@ import torch
 from measureflow.measures.partitions import PairTree
 from measureflow.models import AnyShapeFlow
 
+UNEVEN = 2.5  # columns whose standard deviations differ by more than this factor may have units of their own
 LARGEST = 1e15  # float32 holds sums of squares of such points; the flow counts in units of their spread in any case
 
 
@@ -51,16 +52,27 @@ class GaussianPosterior(PairPosterior):
         return self.r.argmax(1)
 
 
+def views(points: np.ndarray) -> np.ndarray:
+    """Points (n, d) as they are and, if columns may have units of their own, in units of their spread: (V, n, d)."""
+    shrunk = points / max(np.abs(points).max(), 1e-300)  # the squares of huge numbers would overflow
+    spread = shrunk.std(0)
+    spread[spread == 0] = spread.max(initial=1e-300)  # columns in which these points are all alike
+    return np.stack([points] if spread.max() <= UNEVEN * spread.min() else [points, shrunk / spread])
+
+
 @torch.no_grad()
-def of_shapes(flow: AnyShapeFlow, points: np.ndarray) -> PairPosterior:
-    """The posterior of the flow that knows clusters of any shape, of points (n, d)."""
-    parameter, largest = next(flow.parameters()), np.abs(points).max()
+def of_shapes(flow: AnyShapeFlow, seen: np.ndarray) -> PairPosterior:
+    """The posterior of the flow that knows clusters of any shape, of views (V, n, d) of n points.
+
+    Its logits are averaged over the views.
+    """
+    parameter, largest = next(flow.parameters()), np.abs(seen).max()
     if largest > LARGEST:
-        points = points / largest
-    said = flow.together(torch.as_tensor(points).to(parameter)[None])
-    together = torch.sigmoid(said.logits[0].double()).cpu().numpy()
-    numbers = torch.softmax(said.n_clusters[0].double(), -1).tolist()
-    return PairPosterior(together, dict(enumerate(numbers, 1)), torch.sigmoid(said.noise[0].double()).cpu().numpy())
+        seen = seen / largest
+    said = flow.together(torch.as_tensor(seen).to(parameter))
+    together, outlying = (torch.sigmoid(part.double().mean(0)).cpu().numpy() for part in (said.logits, said.noise))
+    numbers = torch.softmax(torch.log_softmax(said.n_clusters.double(), -1).mean(0), -1).tolist()
+    return PairPosterior(together, dict(enumerate(numbers, 1)), outlying)
 
 
 def consistent(posterior: PairPosterior, tree: PairTree) -> PairPosterior:

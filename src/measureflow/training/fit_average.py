@@ -21,7 +21,7 @@ from measureflow.coclustering.average import SCALARS, SUREST, Average
 from measureflow.coclustering.consensus import Agreement
 from measureflow.coclustering.facts import FACTS
 from measureflow.coclustering.partition import tree_cut
-from measureflow.coclustering.posteriors import PairPosterior, of_shapes
+from measureflow.coclustering.posteriors import PairPosterior, of_shapes, views
 from measureflow.models import AnyShapeFlow
 from measureflow.models.checkpoints import write_atomically
 from measureflow.models.pretrained import load_model
@@ -160,7 +160,7 @@ def main() -> None:
     flow = cast(AnyShapeFlow, load_model(arguments.model))
     torch.set_num_threads(1)
     sets = held_out_sets(arguments.folder, arguments.sets)
-    posteriors = [of_shapes(flow, each.points) for each in sets]
+    posteriors = [of_shapes(flow, views(each.points)) for each in sets]
     observed = Observations.of([each.observations(posteriors[number], number) for number, each in enumerate(sets)])
     if arguments.validate:
         print(validation_table(sets, cross_validate(sets, posteriors, observed)), flush=True)
