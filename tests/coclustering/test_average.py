@@ -10,8 +10,8 @@ import torch
 from measureflow.coclustering.average import LEAST, SCALARS, Average
 from measureflow.coclustering.facts import FACTS
 from measureflow.coclustering.posteriors import PairPosterior
-from measureflow.training.fit_average import Observations, fit
-from measureflow.training.held_out_sets import PAIRS, draw
+from measureflow.training.calibration.fit_average import Observations, fit
+from measureflow.training.calibration.held_out_sets import PAIRS, draw
 
 AS_SAID = Average((0.0,) * len(FACTS), 0.0, 1.0, 0.0, 1.0, 0.0)
 

@@ -8,8 +8,8 @@ right; or they are not, and then the flow of shapes knows more. By the law of to
     q(K) \propto p^{\text{shape}}(K)^{\alpha}\, e^{\gamma\, 1[K = K_\text{cut}]}
 
 where :math:`\rho` is a logistic function of facts about the rows and the cut is the shapes' own partition. All numbers
-were fitted by likelihood to sets that the flows were not trained on (`training.fit_average`), :math:`\rho` as if half
-of all sets were round.
+were fitted by likelihood to sets that the flows were not trained on (`training.calibration.fit_average`),
+:math:`\rho` as if half of all sets were round.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Average:
 
     @classmethod
     def read(cls, path: str | Path) -> Average:
-        """The numbers in a file, which `training.fit_average` wrote."""
+        """The numbers in a file, which `training.calibration.fit_average` wrote."""
         return cls.from_table(read_json(path), Path(path).name)
 
     @classmethod

@@ -1,7 +1,7 @@
-"""Weigh the Gaussians' posterior against that of the shapes: ``python -m measureflow.training.fit_average FOLDER``.
+"""Weigh both flows' posteriors: ``python -m measureflow.training.calibration.fit_average FOLDER``.
 
-The sets and what the Gaussians say of them are those of `training.held_out_sets`; the flow of shapes looks at
-them again whenever its weights changed.
+The sets and what the Gaussians say of them are those of `held_out_sets`; the flow of shapes looks at them again
+whenever its weights changed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from measureflow.coclustering.posteriors import PairPosterior, of_shapes, views
 from measureflow.models import AnyShapeFlow
 from measureflow.models.checkpoints import write_atomically
 from measureflow.models.pretrained import load_model
-from measureflow.training.held_out_sets import ROUND_EVERY, SEED, HeldOutSet, held_out_sets
+from measureflow.training.calibration.held_out_sets import ROUND_EVERY, SEED, HeldOutSet, held_out_sets
 
 SHRINK = 0.02  # how much squared weights of standardised facts cost, so that few sets do not make them large
 

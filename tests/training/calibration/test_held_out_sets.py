@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from measureflow.training import held_out_sets as module
-from measureflow.training.held_out_sets import HeldOutSet, draw, held_out_sets
+from measureflow.training.calibration import held_out_sets as module
+from measureflow.training.calibration.held_out_sets import HeldOutSet, draw, held_out_sets
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Fit the head that reads off the number of clusters: ``python -m measureflow.training.fit_count FOLDER``.
+"""Fit the head that reads off the number of clusters: ``python -m measureflow.training.calibration.fit_count FOLDER``.
 
 All else of an any-shape model stays as it is. What the head reads takes a whole flow to find, and the head itself is
 small. So the flow looks at thousands of sets once, and the head is fitted to all of them together.

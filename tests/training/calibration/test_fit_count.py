@@ -3,7 +3,7 @@
 import torch
 
 from measureflow.models import AnyShapeConfig, AnyShapeFlow
-from measureflow.training.fit_count import asked, fit
+from measureflow.training.calibration.fit_count import asked, fit
 
 SMALL = AnyShapeConfig(n_near=2, n_features=8, n_colours=4, n_messages=2, n_keys=2, hidden=16, n_layers=2)
 
