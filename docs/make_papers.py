@@ -3,10 +3,11 @@
 RESULTS is the folder given to ``reproduce --out``. With ``--make`` every artefact is first made there at the size that
 `SIZE` names, the least expensive first; what is finished is kept, so that a stopped run goes on. A page keeps the
 run it shows where RESULTS has none, a stale one, or one of a smaller size. Tables of the runs shown are kept in
-docs/papers/tables unless they are heavy: where what computes them is as it was, they are drawn again and not computed.
+docs/papers/tables, packed or not at all if they are heavy: where what computes them is as it was, they are drawn again and not computed.
 The picture that ``make demo`` made is taken along.
 """
 
+import gzip
 import json
 import re
 import shutil
@@ -31,7 +32,7 @@ STALE = "*This run is older than what it shows:*"
 AGAIN = "`make papers` makes it again."
 KEPT = ("title", "size", "budget", "seconds", "commit", "code", "computing", "weights", "verdicts")
 TABLES = HERE / "tables"
-HEAVY = 300_000  # bytes of the tables of one artefact, beyond which they are not kept
+HEAVY = 300_000  # bytes of the tables of one artefact, beyond which they are packed, and then not kept
 INTRO = """Each claim of the paper, what is printed of it, and what the run found. *Corrected* means that the print does
 not hold and the statement in [Corrections](../corrections.md) does; *open* that this run cannot tell. A click on the
 head of a column sorts a table, and its button copies it. `make papers` makes the pages anew."""
@@ -164,14 +165,16 @@ def with_gallery(text: str) -> str:
 
 
 def keep_tables(run: Path, kept: Path) -> None:
-    """Copy the tables of a run to where they are kept, in place of older ones; heavy ones are left out."""
+    """Copy the tables of a run to where they are kept, in place of older ones; heavy ones are packed, or left out."""
     shutil.rmtree(kept, ignore_errors=True)
-    tables = [run / name for name in json.loads((run / "run.json").read_text(encoding="utf-8"))["files"]]
-    tables = [table for table in tables if table.suffix == ".csv"]
-    if sum(table.stat().st_size for table in tables) <= HEAVY:
+    files = json.loads((run / "run.json").read_text(encoding="utf-8"))["files"]
+    tables = {name: (run / name).read_bytes() for name in files if name.endswith(".csv")}
+    if sum(map(len, tables.values())) > HEAVY:
+        tables = {f"{name}.gz": gzip.compress(text, mtime=0) for name, text in tables.items()}
+    if sum(map(len, tables.values())) <= HEAVY:
         kept.mkdir(parents=True)
-        for table in tables:
-            shutil.copy(table, kept)
+        for name, text in tables.items():
+            (kept / name).write_bytes(text)
 
 
 def restore(run: Path, kept: Path, record: dict | None, computing: str) -> None:
@@ -179,15 +182,16 @@ def restore(run: Path, kept: Path, record: dict | None, computing: str) -> None:
 
     Tables that were computed otherwise than by the code of the digest ``computing`` are left where they are.
     """
-    tables = sorted(kept.glob("*.csv"))
+    tables = sorted(kept.glob("*.csv*"))
     if not tables or record is None or record.get("computing") != computing or (run / "run.json").exists():
         return
     cache = run / "cache" / record["size"]
     cache.mkdir(parents=True, exist_ok=True)
     (cache / "seconds").write_text(f"{record['seconds']}\n", encoding="utf-8")
     for table in tables:
-        shutil.copy(table, run)
-    to_draw = record | {"code": "", "files": [table.name for table in tables]}
+        text = table.read_bytes()
+        (run / table.name.removesuffix(".gz")).write_bytes(gzip.decompress(text) if table.suffix == ".gz" else text)
+    to_draw = record | {"code": "", "files": [table.name.removesuffix(".gz") for table in tables]}
     (run / "run.json").write_text(json.dumps(to_draw), encoding="utf-8")
 
 

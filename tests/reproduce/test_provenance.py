@@ -258,6 +258,19 @@ def test_kept_tables_are_drawn_again_and_not_computed(tmp_path, monkeypatch, mak
     assert not (tmp_path / "kept").exists()
 
 
+def test_heavy_tables_are_kept_packed(tmp_path, make_papers):
+    run_folder, text = tmp_path / "run", "a,b\n" + "1,2\n" * make_papers.HEAVY
+    run_folder.mkdir()
+    (run_folder / "long.csv").write_text(text, encoding="utf-8")
+    (run_folder / "run.json").write_text(json.dumps({"files": ["long.csv", "long.png"]}), encoding="utf-8")
+    make_papers.keep_tables(run_folder, tmp_path / "kept")
+    assert [path.name for path in (tmp_path / "kept").iterdir()] == ["long.csv.gz"]
+    record = {"computing": "same", "size": "tiny", "seconds": 1.0}
+    make_papers.restore(tmp_path / "again", tmp_path / "kept", record, "same")
+    assert (tmp_path / "again" / "long.csv").read_text(encoding="utf-8") == text
+    assert json.loads((tmp_path / "again" / "run.json").read_text(encoding="utf-8"))["files"] == ["long.csv"]
+
+
 def test_a_verdict_is_one_of_four_words():
     with pytest.raises(ValueError, match="verdict must be one of holds, fails, corrected, open, got 'maybe'"):
         Verdict("a", "b", "c", "maybe")
