@@ -3,7 +3,8 @@
 RESULTS is the folder given to ``reproduce --out``. With ``--make`` every artefact is first made there at the size that
 `SIZE` names, the least expensive first; what is finished is kept, so that a stopped run goes on. A page keeps the
 run it shows where RESULTS has none, a stale one, or one of a smaller size. Tables of the runs shown are kept in
-docs/papers/tables, packed or not at all if they are heavy: where what computes them is as it was, they are drawn again and not computed.
+docs/papers/tables, heavy ones packed, the heaviest not at all: where what computes them is as it was, they are drawn
+again and not computed.
 The picture that ``make demo`` made is taken along.
 """
 
