@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 
@@ -12,6 +13,7 @@ from measureflow.measures.transport import wasserstein2
 from measureflow.models.any_shape import Together
 
 FAIR_GUESS_DB = 3.0
+MANY_FROM = 0.2  # of the pairs: sets in which fewer belong together have many clusters
 NOISE_SHARE = 0.02  # of the noise in the loss: enough to learn it, too little to be felt by the tokens
 
 
@@ -47,16 +49,33 @@ def guessed_snr_loss(tokens: Tensor, noise: Tensor, assumed_snr_db: Tensor, mixt
     return (fair * _snr_scaled(tokens, mixtures)).mean() + NOISE_SHARE * surprise.mean()
 
 
-def together_loss(said: Together, sets: LabelledShapes) -> Tensor:
+def together_loss(said: Together, sets: LabelledShapes, *, most_weight: float = 1.0) -> Tensor:
     """The loss of a model of pairs: cross entropies of the pairs, of the outliers and of the number of clusters.
 
-    Pairs with an outlier are left out, and each set counts alike.
+    Pairs with an outlier are left out. Each set counts alike, unless sets of many clusters may have a larger weight
+    (`many_clusters_weight`).
     """
     member = sets.labels >= 0
     pairs = (member[:, :, None] & member[:, None, :]).tril(-1)
     same = (sets.labels[:, :, None] == sets.labels[:, None, :]).to(said.logits)
     entropy = binary_cross_entropy_with_logits(said.logits, same, reduction="none") * pairs
-    between = (entropy.sum((1, 2)) / pairs.sum((1, 2)).clamp_min(1)).mean()
+    count = pairs.sum((1, 2)).clamp_min(1)
+    weight = many_clusters_weight((same * pairs).sum((1, 2)) / count, most_weight)
+    between = (weight * entropy.sum((1, 2)) / count).mean()
     noise = binary_cross_entropy_with_logits(said.noise, (~member).to(said.noise))
-    count = cross_entropy(said.n_clusters, sets.n_clusters.clamp(1, said.n_clusters.shape[-1]) - 1)
-    return between + 0.1 * noise + 0.2 * count
+    number = cross_entropy(said.n_clusters, sets.n_clusters.clamp(1, said.n_clusters.shape[-1]) - 1)
+    return between + 0.1 * noise + 0.2 * number
+
+
+def many_clusters_weight(share: Tensor, most: float) -> Tensor:
+    """Weights (B,) of sets in which a share (B,) of all pairs belongs together; one from a fifth on.
+
+    Of many clusters few pairs belong together, so the loss of their pairs is small whatever is said: its largest value
+    that makes sense is the entropy of the share. Below a fifth the weight makes up for that, up to ``most``.
+
+    >>> many_clusters_weight(torch.tensor([1.0, 0.5, 0.2, 0.1, 0.03]), 3.0)
+    tensor([1.0000, 1.0000, 1.0000, 1.5393, 3.0000])
+    """
+    share = share.clamp(1e-3, MANY_FROM)
+    entropy = torch.special.entr(share) + torch.special.entr(1 - share)
+    return (torch.special.entr(torch.tensor([MANY_FROM, 1 - MANY_FROM])).sum() / entropy).clamp(1.0, most)

@@ -66,7 +66,7 @@ class ShapePrior:
     def draw(self, n: int, d: int, rng: Rng) -> tuple[np.ndarray, np.ndarray]:
         """One set: points (n, d), centred and of unit mean square, and labels (n,)."""
         K = self._n_clusters(n, d, rng)
-        labels = _labels(rng, n, K)
+        labels = any_labels(rng, n, K)
         if K > 1 and rng.random() < self.round_share:
             points = round_mixture(rng, labels, K, d)
         elif d > 1 and 1 < K <= 6 and rng.random() < 0.25:
@@ -92,7 +92,7 @@ def _between(rng: Rng, least: int, most: int) -> int:
     return int(np.exp(rng.uniform(np.log(least), np.log(most + 1))))
 
 
-def _labels(rng: Rng, n: int, K: int) -> np.ndarray:
+def any_labels(rng: Rng, n: int, K: int) -> np.ndarray:
     """Labels whose shares are equal or drawn from a Dirichlet law, even or uneven; each cluster has a few rows."""
     evenness = rng.choice([0.5, 1.0, 2.0, 5.0, 20.0, np.inf])
     shares = np.full(K, 1 / K) if np.isinf(evenness) else rng.dirichlet(np.full(K, evenness))

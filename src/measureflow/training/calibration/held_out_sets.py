@@ -21,6 +21,8 @@ from measureflow.coclustering.partition import tree_cut
 from measureflow.coclustering.posteriors import GaussianPosterior, PairPosterior, of_gaussians
 from measureflow.measures.priors import Between, MixturePrior, WholeBetween
 from measureflow.measures.shapes import ShapePrior
+from measureflow.measures.shapes.placement import any_overlap, any_placement, moved_apart
+from measureflow.measures.shapes.prior import any_labels
 from measureflow.mixtures.clusters import GaussianClusters
 from measureflow.mixtures.misfit import radial_misfit
 from measureflow.mixtures.rows import distinct_rows
@@ -32,7 +34,10 @@ from measureflow.models.checkpoints import write_atomically
 SEED = 77
 PAIRS = 500  # of each set
 ROWS = (32, 900)  # between so many, evenly on a logarithmic scale
-ROUND_EVERY = 4  # one set in so many is round
+ROUND_EVERY = 4  # one set in so many is round ...
+ROUND_COLUMNS = (1, 2, 2, 2, 3, 4, 6, 8, 12, 16, 32, 64)  # ... in one of these numbers of columns ...
+ROUND_DB = (3.0, 28.0)  # ... at a signal-to-noise ratio between these, hardly told apart to far apart ...
+MOST_ROUND = 50  # ... with so many clusters at most
 
 
 @dataclass(frozen=True)
@@ -97,10 +102,21 @@ def draw(number: int) -> tuple[np.ndarray, np.ndarray]:
     if number % ROUND_EVERY:
         sets = ShapePrior(round_share=0.0).sample(1, n, rng)
         return sets.points[0].double().numpy(), sets.labels[0].numpy()
-    d, most = int(rng.choice([1, 2, 2, 2, 3, 4, 6, 8, 12, 16])), int(rng.integers(1, 16))
-    prior = MixturePrior(d, WholeBetween(1, max(1, min(most, n // 12))), Between(3.0, 18.0))
-    mixtures = prior.sample(1, n, torch.Generator().manual_seed(int(rng.integers(2**31))))
-    return mixtures.points[0].double().numpy(), mixtures.labels[0].numpy()
+    return draw_round(rng, n)
+
+
+def draw_round(rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Gaussians in one round noise: normal centres at any signal-to-noise ratio, or centres placed as in the prior."""
+    d = int(rng.choice(ROUND_COLUMNS))
+    K = int(np.exp(rng.uniform(0, np.log(1 + min(MOST_ROUND, max(1, n // 12))))))  # evenly on a logarithmic scale
+    if rng.random() < 0.5:
+        prior = MixturePrior(d, WholeBetween(K, K), Between(*ROUND_DB))
+        mixtures = prior.sample(1, n, torch.Generator().manual_seed(int(rng.integers(2**31))))
+        return mixtures.points[0].double().numpy(), mixtures.labels[0].numpy()
+    labels, noise = any_labels(rng, n, K), rng.standard_normal((n, d))
+    overlap, beyond = any_overlap(rng)
+    centers = beyond * moved_apart(noise, labels, any_placement(rng, labels.max() + 1, d), overlap)
+    return centers[labels] + noise, labels
 
 
 def held_out_sets(folder: Path, n_sets: int) -> list[HeldOutSet]:
