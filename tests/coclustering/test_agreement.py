@@ -18,7 +18,7 @@ def two_views(n: int = 60):
     """Shapes that see halves, Gaussians that see thirds, and points."""
     halves, thirds = np.repeat([0, 1], n // 2), np.repeat([0, 1, 2], n // 3)
     shapes = PairPosterior(np.where(halves[:, None] == halves, 0.999, 0.001), {2: 1.0}, np.zeros(n))
-    gaussians = of_gaussians(np.eye(3)[thirds], {3: 0.9, 2: 0.1}, 0.03, True)
+    gaussians = of_gaussians(np.eye(3)[thirds], {3: 0.9, 2: 0.1}, 0.03, 3000, True)
     return shapes, gaussians, np.random.default_rng(0).random((n, 2)), halves, thirds
 
 

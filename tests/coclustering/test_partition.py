@@ -84,7 +84,7 @@ def test_memberships_are_mean_probabilities():
 def test_gaussians_pair_rows_of_the_same_component():
     r = np.array([[1.0, 0.0], [0.5, 0.5], [0.0, 1.0]])
     np.testing.assert_allclose(
-        of_gaussians(r, {2: 1.0}, 0.1, True).together, [[1, 0.5, 0], [0.5, 0.5, 0.5], [0, 0.5, 1]]
+        of_gaussians(r, {2: 1.0}, 0.1, 3, True).together, [[1, 0.5, 0], [0.5, 0.5, 0.5], [0, 0.5, 1]]
     )
 
 

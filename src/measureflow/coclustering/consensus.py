@@ -26,6 +26,7 @@ from measureflow.models import AnyShapeFlow
 
 ROWS = (448, 1024)  # that the flow of shapes looks at: its time grows with their square; more for many clusters
 ROWS_PER_CLUSTER = 32  # of those that the Gaussians found
+MISFIT_ROWS = 4096  # on which it is seen how well the Gaussians fit
 FEWEST_ROWS = 32  # fewer are left to the Gaussians: the flow has seen no such sets
 
 
@@ -86,6 +87,11 @@ class Consensus(Agreement):
         return ShapedClusters.of(self.seen, self.shapes, self.posterior.together, rows)
 
 
+def n_seen(n_clusters: int) -> int:
+    """How many rows the flow of shapes looks at where the Gaussians found so many clusters."""
+    return int(np.clip(ROWS_PER_CLUSTER * n_clusters, *ROWS))
+
+
 def consult(
     flow: AnyShapeFlow,
     average: Average,
@@ -96,12 +102,13 @@ def consult(
 ) -> Consensus | None:
     """What a flow of shapes and a mixture found by a flow of Gaussians say together; None of too few or equal rows."""
     frame = clusters.frame.unshaped
-    X = rows.repeated(int(np.clip(ROWS_PER_CLUSTER * len(clusters.weights), *ROWS)))
+    X = rows.repeated(n_seen(len(clusters.weights)))
     if len(X) < FEWEST_ROWS or not frame.used.any() or clusters.mixture.variance <= 0:
         return None
     points = frame.rows_inward(X)
-    r, misfit = clusters.probabilities(X), radial_misfit(clusters.frame.rows_inward(X), clusters.mixture)
-    gaussians = of_gaussians(r, n_clusters_posterior, misfit, clusters.are_round)
+    fitted = clusters.frame.rows_inward(rows.repeated(MISFIT_ROWS))
+    misfit = radial_misfit(fitted, clusters.mixture)
+    gaussians = of_gaussians(clusters.probabilities(X), n_clusters_posterior, misfit, len(fitted), clusters.are_round)
     seen = views(points) if frame.axes is None else points[None]  # axes of a signal have no units of their own
     agreement = Agreement.of(average, of_shapes(flow, seen), gaussians, points, n_clusters)
     return Consensus(**vars(agreement), seen=SeenRows(frame, points))

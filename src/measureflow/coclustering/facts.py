@@ -14,7 +14,7 @@ FACTS = (
     "shapes of Gaussians",  # that of the Gaussians' partition, by the shapes' posterior
     "sure Gaussians",  # that of the Gaussians' partition, by their own posterior
     "misfit",  # how far the rows' distances to their centres are from those of Gaussians (Kolmogorov and Smirnov)
-    "significance",  # the same times the root of the number of rows
+    "significance",  # the same times the root of the number of rows on which it was seen
     "round",  # whether one round noise was enough for the Gaussians
     "sure rows",  # the mean probability of a row's most probable cluster, by the Gaussians' posterior
     "unsure number",  # the entropy of the number of clusters, by the Gaussians' posterior
@@ -36,7 +36,7 @@ def facts(shapes: PairPosterior, gaussians: GaussianPosterior, cut: Partition, n
             expected_index(shapes.together, labels, shapes.p_one),
             expected_index(gaussians.together, labels, float(n_clusters == 1)),
             gaussians.misfit,
-            gaussians.misfit * np.sqrt(n),
+            gaussians.misfit * np.sqrt(gaussians.n_fitted),
             float(gaussians.are_round),
             gaussians.r.max(1).mean(),
             entr(list(gaussians.n_clusters.values())).sum(),

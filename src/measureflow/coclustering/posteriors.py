@@ -43,7 +43,8 @@ class GaussianPosterior(PairPosterior):
     """What a mixture of Gaussians says of n rows, and how well it fits them."""
 
     r: np.ndarray  # (n, K): the probability of each cluster for each row
-    misfit: float  # how far the rows' distances to their centres are from those of Gaussians
+    misfit: float  # how far distances of rows to their centres are from those of Gaussians ...
+    n_fitted: int  # ... over so many rows
     are_round: bool  # whether one round noise was enough
 
     @property
@@ -96,7 +97,9 @@ def with_copies(posterior: PairPosterior, points: np.ndarray) -> PairPosterior:
     return replace(posterior, together=np.where(first[:, None] == first, 1.0, posterior.together))
 
 
-def of_gaussians(r: np.ndarray, n_clusters: dict[int, float], misfit: float, are_round: bool) -> GaussianPosterior:
+def of_gaussians(
+    r: np.ndarray, n_clusters: dict[int, float], misfit: float, n_fitted: int, are_round: bool
+) -> GaussianPosterior:
     r"""The posterior of a mixture, from its responsibilities r (n, K): two rows belong together with probability
     :math:`\sum_k r_{ik} r_{jk}`, and no row belongs to nothing."""
-    return GaussianPosterior(r @ r.T, n_clusters, np.zeros(len(r)), r, misfit, are_round)
+    return GaussianPosterior(r @ r.T, n_clusters, np.zeros(len(r)), r, misfit, n_fitted, are_round)

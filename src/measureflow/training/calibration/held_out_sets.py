@@ -16,6 +16,7 @@ import torch
 
 from measureflow.attention.threads import one_thread
 from measureflow.coclustering.average import count_facts
+from measureflow.coclustering.consensus import n_seen
 from measureflow.coclustering.facts import facts
 from measureflow.coclustering.partition import tree_cut
 from measureflow.coclustering.posteriors import GaussianPosterior, PairPosterior, of_gaussians
@@ -33,7 +34,7 @@ from measureflow.models.checkpoints import write_atomically
 
 SEED = 77
 PAIRS = 500  # of each set
-ROWS = (32, 900)  # between so many, evenly on a logarithmic scale
+ROWS = (32, 2500)  # between so many, evenly on a logarithmic scale
 ROUND_EVERY = 4  # one set in so many is round ...
 ROUND_COLUMNS = (1, 2, 2, 2, 3, 4, 6, 8, 12, 16, 32, 64)  # ... in one of these numbers of columns ...
 ROUND_DB = (3.0, 28.0)  # ... at a signal-to-noise ratio between these, hardly told apart to far apart ...
@@ -42,7 +43,7 @@ MOST_ROUND = 50  # ... with so many clusters at most
 
 @dataclass(frozen=True)
 class HeldOutSet:
-    """A set and what the Gaussians say of it."""
+    """Rows of a set, as many as the flow of shapes would look at, and what the Gaussians say of them."""
 
     points: np.ndarray
     labels: np.ndarray
@@ -50,6 +51,7 @@ class HeldOutSet:
     numbers: np.ndarray  # numbers of clusters that were considered ...
     chances: np.ndarray  # ... and their probabilities
     misfit: float
+    n_fitted: int  # rows of the whole set
     are_round: bool  # the clusters that the Gaussians found
 
     @classmethod
@@ -61,18 +63,17 @@ class HeldOutSet:
             model = load_pretrained("any-dimension")
             found = Search(model, rows, sketch=True).run(polish=True)
             clusters = GaussianClusters.of(found.frame, found.mixture)
-            r, misfit = (
-                clusters.probabilities(points),
-                radial_misfit(clusters.frame.rows_inward(points), clusters.mixture),
-            )
+            misfit = radial_misfit(clusters.frame.rows_inward(points), clusters.mixture)
+            seen = slice(n_seen(len(clusters.weights)))
+            r = clusters.probabilities(points[seen])
         numbers, chances = (np.array(list(part)) for part in zip(*found.posterior.items(), strict=True))
-        return cls(points, labels, r, numbers, chances, misfit, clusters.are_round)
+        return cls(points[seen], labels[seen], r, numbers, chances, misfit, len(points), clusters.are_round)
 
     @property
     def posterior(self) -> GaussianPosterior:
         """The Gaussians' posterior."""
         n_clusters = dict(zip(self.numbers.tolist(), self.chances.tolist(), strict=True))
-        return of_gaussians(self.r, n_clusters, float(self.misfit), bool(self.are_round))
+        return of_gaussians(self.r, n_clusters, float(self.misfit), int(self.n_fitted), bool(self.are_round))
 
     @property
     def n_clusters(self) -> int:
@@ -136,7 +137,7 @@ def _kept(path: Path, number: int) -> HeldOutSet | None:
         return None
     with np.load(path) as table:
         kept = HeldOutSet(**{name: table[name] for name in table.files})
-    return kept if np.array_equal(kept.points, draw(number)[0]) else None
+    return kept if np.array_equal(kept.points, draw(number)[0][: len(kept.points)]) else None
 
 
 def _made(path: Path, number: int) -> HeldOutSet:
