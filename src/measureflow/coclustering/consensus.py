@@ -24,7 +24,7 @@ from measureflow.mixtures.misfit import radial_misfit
 from measureflow.mixtures.rows import Rows
 from measureflow.models import AnyShapeFlow
 
-ROWS = (448, 1024)  # that the flow of shapes looks at: its time grows with their square; more for many clusters
+ROWS = (384, 1024)  # that the flow of shapes looks at: its time grows with their square; more for many clusters
 ROWS_PER_CLUSTER = 32  # of those that the Gaussians found
 MISFIT_ROWS = 4096  # on which it is seen how well the Gaussians fit
 FEWEST_ROWS = 32  # fewer are left to the Gaussians: the flow has seen no such sets
