@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import pytest
 import torch
+from sklearn.metrics import adjusted_rand_score
 
 from measureflow import FlowMixture
 from measureflow.measures.priors import paper_test_prior
@@ -114,3 +115,13 @@ def test_misfit_is_small_for_gaussians_and_large_for_a_ring():
     one = SharedNoise(np.zeros((1, 2)), np.ones(1), 1.0)
     assert radial_misfit(rng.standard_normal((500, 2)), one) < 0.1
     assert radial_misfit(ring, one) > 0.4
+
+
+def test_many_round_clusters_on_a_grid_are_all_found():
+    """The flow of shapes would merge them, so this is about whom to believe."""
+    grid = 4.0 * np.array([[i, j] for i in range(5) for j in range(4)])
+    noise = 0.6 * np.random.default_rng(0).standard_normal((2000, 2))
+    truth = np.repeat(np.arange(20), 100)
+    mixture = FlowMixture().fit(grid[truth] + noise)
+    assert mixture.n_clusters_ == 20
+    assert adjusted_rand_score(truth, mixture.labels_) > 0.99
