@@ -17,6 +17,7 @@ from measureflow.measures.shapes import COLUMN_EFFECTS, PLACEMENTS, SCENES, SHAP
 from measureflow.measures.shapes.catalogue import draw_shape
 from measureflow.measures.shapes.columns import BUSIER, BUSY
 from measureflow.measures.shapes.placement import moved_apart
+from measureflow.measures.shapes.prior import MEASURED_AGAIN, WIDE
 from measureflow.measures.shapes.scenes import round_mixture
 
 HERE = Path(__file__).parent
@@ -142,6 +143,9 @@ Before that, one set in {round(1 / ShapePrior().round_share)} with two clusters 
 | name | chance | what it is |
 |---|---|---|
 {effects}
+
+In {100 * MEASURED_AGAIN:.0f} % of the tables of {WIDE} columns and more, clusters are drawn in at most half as many
+columns, and each column of the table measures one of these again, with noise and in either direction.
 
 In {100 * BUSY:.0f} % of the sets effects come together, as in most tables that people have: each is {BUSIER:g} times as
 frequent.

@@ -18,7 +18,7 @@ from measureflow.models.any_shape.features import (
 from measureflow.models.any_shape.flow import log_counts
 from measureflow.models.any_shape.merges import MergeJudge
 from measureflow.models.any_shape.tokens import on_sphere
-from measureflow.models.any_shape.trees import CORE_SHARE, TIE, pair_trees, path_trees
+from measureflow.models.any_shape.trees import MOST_CORE, TIE, pair_trees, path_trees
 from measureflow.training.losses import together_loss
 
 SMALL = AnyShapeConfig(n_near=2, n_features=16, n_colours=8, n_messages=4, n_keys=4, hidden=16, n_layers=3)
@@ -141,12 +141,12 @@ def test_landmarks_are_spread_over_far_groups():
     assert (cosines - torch.eye(8)).max() < 0.2
 
 
-def test_paths_are_the_shortest_longest_steps():
+@pytest.mark.parametrize(("rows", "near"), [(40, 1), (700, MOST_CORE)])
+def test_paths_are_the_shortest_longest_steps(rows, near):
     """Against every path: the least over paths of their longest step, by repeated relaxation."""
-    X = data(5)
+    X = torch.randn(1, rows, 5, generator=torch.Generator().manual_seed(1)).double()
     gaps = squared_distances(X)[0]
     n = len(gaps)
-    near = max(1, round(CORE_SHARE * n))
     core = gaps.sort(-1).values[:, near]
     best = torch.maximum(torch.maximum(gaps, core), core[:, None])
     for k in range(n):
@@ -247,11 +247,12 @@ def test_a_judge_does_not_mind_which_child_comes_first():
     torch.testing.assert_close(judge(turned, f, X, unit)[0, -1], judge(tree, f, X, unit)[0, -1])
 
 
-def test_a_merge_that_is_judged_apart_parts_the_rows_that_meet_there():
+@pytest.mark.parametrize("judge", ["of_paths", "of_pairs", "again"])
+def test_a_merge_that_is_judged_apart_parts_the_rows_that_meet_there(judge):
     model, X = AnyShapeFlow().double(), data(5)
     tree, _ = path_trees(squared_distances(X))
     before = torch.logit(model(X))
-    torch.nn.init.constant_(model.of_paths.judge[-1].bias, -1.0)
+    torch.nn.init.constant_(getattr(model, judge).judge[-1].bias, -1.0)
     torch.testing.assert_close(torch.logit(model(X)), before - 1)
     judged = torch.arange(39).double()[None]
     assert torch.equal(tree.of_pairs(judged), tree.joined.double())

@@ -60,8 +60,8 @@ class Agreement:
 
     @property
     def gaussians_win(self) -> bool:
-        """Whether the rows are probably Gaussians in one round noise, or the Gaussians' partition has more utility."""
-        return self.gaussian_weight > 0.5 or self.gaussians.utility > self.shapes.utility
+        """Whether the Gaussians' partition has more utility."""
+        return self.gaussians.utility > self.shapes.utility
 
     @property
     def partition(self) -> Partition:

@@ -42,6 +42,33 @@ def test_bounded_shapes_end(shape):
     assert r.max() < 2.2 * np.median(r)
 
 
+def test_a_graded_box_is_densest_at_one_edge():
+    """Along the direction in which it grows, more rows lie in the last fifth before the edge than in any other."""
+    for seed in range(5):
+        X = catalogue.graded(rng(seed), 4000, 2)
+        counts = [np.histogram(X @ (np.cos(t), np.sin(t)), 5)[0] for t in np.linspace(0, 2 * np.pi, 120)]
+        assert max(c[0] / c.sum() for c in counts if c.argmax() == 0) > 0.24
+
+
+@pytest.mark.parametrize("d", [1, 2, 8])
+def test_the_lumps_of_a_cluster_leave_no_gap(d):
+    """No direction parts the rows: along the principal axis the thinnest place between the quartiles is not empty."""
+    for seed in range(20):
+        X = catalogue.lumpy(rng(seed), 4000, d)
+        axis = np.linalg.svd(X - X.mean(0), full_matrices=False)[2][0]
+        along = X @ axis
+        low, high = np.quantile(along, [0.25, 0.75])
+        counts = np.histogram(along[(along > low) & (along < high)], 8)[0]
+        assert counts.min() > 0.5 * counts.max()
+
+
+@pytest.mark.parametrize("shape", [catalogue.ring, catalogue.wave, catalogue.spiral], ids=lambda s: s.__name__)
+def test_in_one_column_a_curve_is_laid_out_straight(shape):
+    for seed in range(5):
+        counts = np.histogram(shape(rng(seed), 4000, 1), 12)[0][2:-2]
+        assert counts.min() > 0.6 * counts.max()
+
+
 def test_skewed_columns_lean():
     assert np.abs(skew(draw_shape(rng(), catalogue.skewed, 4000, 3))).min() > 0.5
 

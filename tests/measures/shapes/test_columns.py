@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from measureflow.measures.shapes import COLUMN_EFFECTS, columns
+from measureflow.measures.shapes import COLUMN_EFFECTS, ShapePrior, columns, prior
+from measureflow.measures.shapes.prior import WIDE
 
 
 def rng(seed=0):
@@ -65,6 +66,32 @@ def test_some_tables_have_rounded_columns_only():
         return max(len(np.unique(column)) for column in X.T) < 120
 
     assert 5 < sum(all_are(seed) for seed in range(30)) < 25
+
+
+def test_a_few_things_measured_by_many_columns():
+    """Each column goes with exactly one of the things, up or down, and every thing is measured."""
+    X = rng(1).standard_normal((2000, 3))
+    Y = columns.measured_again(rng(), X, 12)
+    agreement = np.abs(np.corrcoef(X.T, Y.T)[:3, 3:])
+    assert Y.shape == (2000, 12)
+    assert (np.sort(agreement, 0)[-1] > 0.8).all()
+    assert (np.sort(agreement, 0)[-2] < 0.1).all()
+    assert set(agreement.argmax(0)) == {0, 1, 2}
+
+
+def test_some_wide_tables_measure_a_few_things_and_narrow_ones_do_not(monkeypatch):
+    widths = []
+
+    def recorded(random, X, d):
+        widths.append(X.shape[1])
+        return columns.measured_again(random, X, d)
+
+    monkeypatch.setattr(prior, "measured_again", recorded)
+    for d in (WIDE - 1, 20):
+        ShapePrior().sample(300, 40, rng(), d=d)
+    assert 30 < len(widths) < 90  # a fifth of 300, five standard deviations about
+    assert min(widths) == 2
+    assert 5 < max(widths) <= 10
 
 
 def test_copied_rows_stay_in_their_cluster():

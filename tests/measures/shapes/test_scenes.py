@@ -67,6 +67,19 @@ def test_links_pass_through_one_another():
     assert (distance > 1.4).any()
 
 
+@pytest.mark.parametrize("d", [2, 6])
+def test_wandering_clusters_keep_their_distance(d):
+    """Balls or strokes: nearly no row is nearer to another cluster than to its own."""
+    labels = np.arange(1600) % 4
+    for seed in range(8):
+        X = SCENES_BY_NAME["wandering"](rng(seed), labels, 4, d)
+        gaps = np.linalg.norm(X[:, None] - X[None], axis=-1)
+        np.fill_diagonal(gaps, np.inf)
+        same = labels[:, None] == labels
+        assert np.where(same, np.inf, gaps).min() > 0.25
+        assert (np.where(same, gaps, np.inf).min(1) < np.where(same, np.inf, gaps).min(1)).mean() > 0.99
+
+
 def test_round_mixtures_have_the_noise_they_were_drawn_with():
     labels = np.arange(4000) % 4
     for seed in range(5):

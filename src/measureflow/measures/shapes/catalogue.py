@@ -45,6 +45,13 @@ def box(rng: Rng, n: int, d: int) -> np.ndarray:
     return rng.uniform(-1, 1, (n, d))
 
 
+def graded(rng: Rng, n: int, d: int) -> np.ndarray:
+    """Uniform in a cube but for one direction, along which it grows denser up to an edge."""
+    points = box(rng, n, d)
+    points[:, 0] = 2 * rng.random(n) ** rng.uniform(1.2, 2.0)
+    return points @ rotation(rng, d)
+
+
 def skewed(rng: Rng, n: int, d: int) -> np.ndarray:
     """Log-normal columns, the long tail to either side."""
     width = rng.uniform(0.3, 1.2)
@@ -83,7 +90,9 @@ def bent(rng: Rng, n: int, d: int) -> np.ndarray:
 def lumpy(rng: Rng, n: int, d: int) -> np.ndarray:
     """Two to four normal clouds so near one another, and so alike, that they are one cluster."""
     parts = int(rng.integers(2, 5))
-    centers = gaussian(rng, parts, d) * rng.uniform(0.8, 1.8) / np.sqrt(2 * d)
+    centers = gaussian(rng, parts, d)
+    reach = np.sqrt(((centers[:, None] - centers) ** 2).sum(-1)).max()
+    centers *= rng.uniform(0.8, 2.2) / reach  # two equal normal clouds have one peak up to a distance of two
     which = rng.choice(parts, n, p=rng.dirichlet(np.full(parts, 2.0)))
     return centers[which] + np.exp(0.12 * gaussian(rng, parts, 1))[which] * gaussian(rng, n, d)
 
@@ -137,6 +146,7 @@ SHAPES: dict[Callable[[Rng, int, int], np.ndarray], float] = {
     hub: 5,
     ball: 5,
     box: 5,
+    graded: 3,
     skewed: 6,
     counts: 2,
     shares: 2,
@@ -144,10 +154,10 @@ SHAPES: dict[Callable[[Rng, int, int], np.ndarray], float] = {
     bent: 11,
     lumpy: 7,
     shell: 2,
-    arc: 2,
-    ring: 2,
-    spiral: 1,
-    wave: 2,
+    arc: 3,
+    ring: 3,
+    spiral: 2,
+    wave: 4,
     parabola: 2,
     segment: 2,
 }
@@ -173,11 +183,11 @@ def draw_shape(rng: Rng, shape: Callable[[Rng, int, int], np.ndarray], n: int, d
 
 
 def thread(rng: Rng, curve: np.ndarray, d: int) -> np.ndarray:
-    """A curve of the plane (n, 2), blurred, laid into R^d at random."""
+    """A curve of the plane (n, 2), blurred, laid into R^d at random; in one column it is laid out straight."""
     n, noise = len(curve), rng.uniform(0.02, 0.18)
-    blurred = curve + noise * gaussian(rng, n, 2)
     if d == 1:
-        return blurred[:, :1]
+        return rng.uniform(-1, 1, (n, 1)) + noise * gaussian(rng, n, 1)
+    blurred = curve + noise * gaussian(rng, n, 2)
     across = noise * rng.uniform(0.3, 1) * gaussian(rng, n, d - 2)
     return np.concatenate([blurred, across], 1) @ rotation(rng, d)
 

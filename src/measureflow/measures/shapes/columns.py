@@ -24,6 +24,14 @@ def redundant(rng: Rng, X: np.ndarray, labels: np.ndarray) -> np.ndarray:
     return X
 
 
+def measured_again(rng: Rng, X: np.ndarray, d: int) -> np.ndarray:
+    """A table of d columns, each of which measures one of the columns of X, with noise and in either direction."""
+    source = np.concatenate([np.arange(X.shape[1]), rng.integers(X.shape[1], size=d - X.shape[1])])
+    noise = rng.uniform(0.05, 0.6) * X.std(0)[source]
+    again = X[:, source] * rng.choice([-1, 1], d) + noise * rng.standard_normal((len(X), d))
+    return again[:, rng.permutation(d)]
+
+
 def common_factor(rng: Rng, X: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """A size that varies from row to row and moves all columns together, whatever the cluster."""
     size = rng.standard_normal((len(X), 1)) if rng.random() < 0.6 else rng.uniform(-1.7, 1.7, (len(X), 1))

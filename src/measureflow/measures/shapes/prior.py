@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from measureflow.measures.shapes.catalogue import Rng, any_shape, draw_shape, pick, rotation
-from measureflow.measures.shapes.columns import with_effects
+from measureflow.measures.shapes.columns import measured_again, with_effects
 from measureflow.measures.shapes.placement import any_overlap, any_placement, moved_apart
 from measureflow.measures.shapes.scenes import any_scene, round_mixture
 
@@ -25,6 +25,8 @@ FEW = {
     8: 0.04,
 }  # chances of so many clusters; the rest ...
 MANY = (9, 22)  # ... goes to numbers between these, evenly on a logarithmic scale
+MEASURED_AGAIN = 0.2  # the share of wide tables in which a few things are measured by several columns each ...
+WIDE = 6  # ... and how many columns make a table wide
 DIMENSIONS = {1: 3, 2: 27, 3: 10, 4: 10, 5: 7, 6: 6, 8: 8, 10: 6, 13: 6, 16: 5, 20: 4, 30: 5, 45: 2, 64: 1}
 
 
@@ -67,17 +69,24 @@ class ShapePrior:
         """One set: points (n, d), centred and of unit mean square, and labels (n,)."""
         K = self._n_clusters(n, d, rng)
         labels = any_labels(rng, n, K)
-        if K > 1 and rng.random() < self.round_share:
-            points = round_mixture(rng, labels, K, d)
-        elif d > 1 and 1 < K <= 6 and rng.random() < 0.25:
-            points = any_scene(rng, labels, K, d)
+        if d >= WIDE and rng.random() < MEASURED_AGAIN:
+            points = measured_again(rng, self._points(labels, _between(rng, 2, d // 2), rng), d)
         else:
-            points = _placed(rng, labels, d)
+            points = self._points(labels, d, rng)
         points = with_effects(rng, points, labels)
         points, labels = _with_outliers(rng, points, labels)
         points = points - points.mean(0)
         points = points / max(np.sqrt((points**2).mean()), 1e-9)
         return np.clip(points, -50, 50).astype(np.float32), labels
+
+    def _points(self, labels: np.ndarray, d: int, rng: Rng) -> np.ndarray:
+        """Points (n, d) of clusters: in one round noise, a scene, or placed one by one."""
+        K = labels.max() + 1
+        if K > 1 and rng.random() < self.round_share:
+            return round_mixture(rng, labels, K, d)
+        if d > 1 and 1 < K <= 6 and rng.random() < 0.25:
+            return any_scene(rng, labels, K, d)
+        return _placed(rng, labels, d)
 
     def _n_clusters(self, n: int, d: int, rng: Rng) -> int:
         most = max(1, n // self.rows_per_cluster)

@@ -65,6 +65,50 @@ def linked(rng: Rng, labels: np.ndarray, K: int, d: int) -> np.ndarray:
     return (points + rng.uniform(0.04, 0.15) * gaussian(rng, len(labels), d)) @ rotation(rng, d)
 
 
+def wandering(rng: Rng, labels: np.ndarray, K: int, d: int) -> np.ndarray:
+    """Chains of balls, or strokes: each cluster winds its own way, branches at times, and keeps away from the others."""
+    strokes = rng.random() < 0.5
+    radius = rng.uniform(0.05, 0.2) if strokes else rng.uniform(0.5, 0.9)
+    apart = rng.uniform(1.0, 2.0) if strokes else 2 * radius + rng.uniform(0.3, 1.5)
+    evenness, fading = rng.choice([2.0, 10.0, 50.0]), rng.choice([1.0, 2.5])  # fading ones have no edge
+    chains, points = [np.zeros((0, d))], np.empty((len(labels), d))
+    for k in range(K):
+        mine = np.flatnonzero(labels == k)
+        longest = int(np.clip(len(mine) // 5, 4, 16)) if strokes else 16
+        chain, before = _chain(rng, int(rng.integers(3, longest)), np.concatenate(chains), apart)
+        chains.append(chain)
+        link = rng.choice(len(chain), len(mine), p=rng.dirichlet(np.full(len(chain), evenness)))
+        back = strokes * rng.random((len(mine), 1)) * (chain[before] - chain)[link]
+        reach = radius * rng.random((len(mine), 1)) ** (fading / d)
+        points[mine] = chain[link] + back + reach * directions(rng, len(mine), d)
+    return points
+
+
+def _chain(rng: Rng, length: int, others: np.ndarray, apart: float) -> tuple[np.ndarray, np.ndarray]:
+    """At most so many points, none of them too near to the others, each one step from an earlier one, and which."""
+
+    def clear(point: np.ndarray) -> bool:
+        return ((others - point) ** 2).sum(1).min(initial=np.inf) >= apart**2
+
+    start, reach = np.zeros(d := others.shape[1]), apart
+    while not clear(start):
+        start, reach = others[rng.integers(len(others))] + reach * directions(rng, 1, d)[0], 1.1 * reach
+    chain, before, last = [start], [0], 0
+    heading, wiggle = directions(rng, 1, d)[0], rng.uniform(0.2, 1.0)
+    for _ in range(4 * length):
+        heading = heading + wiggle * gaussian(rng, 1, d)[0] / np.sqrt(d)
+        heading = heading / np.sqrt((heading**2).sum())
+        if clear(chain[last] + heading):
+            chain.append(chain[last] + heading)
+            before.append(last)
+            last = len(chain) - 1
+        else:
+            last, heading = int(rng.integers(len(chain))), directions(rng, 1, d)[0]
+        if len(chain) == length:
+            break
+    return np.stack(chain), np.array(before)
+
+
 def round_mixture(rng: Rng, labels: np.ndarray, K: int, d: int) -> np.ndarray:
     """Normal centres in one round noise, at a signal-to-noise ratio of 3 to 20 decibels: overlap is as it comes."""
     noise = np.sqrt(1 / from_decibels(rng.uniform(3, 20)))
@@ -72,7 +116,7 @@ def round_mixture(rng: Rng, labels: np.ndarray, K: int, d: int) -> np.ndarray:
 
 
 # Each scene with how often it is drawn, in parts.
-SCENES = {nested: 35, moons: 25, stripes: 20, arms: 10, crossing: 10, core_and_halo: 10, linked: 10}
+SCENES = {nested: 35, moons: 25, stripes: 20, arms: 10, crossing: 10, core_and_halo: 10, linked: 10, wandering: 50}
 
 
 def any_scene(rng: Rng, labels: np.ndarray, K: int, d: int) -> np.ndarray:

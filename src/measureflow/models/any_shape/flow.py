@@ -48,10 +48,11 @@ class AnyShapeFlow(nn.Module):
     The answer is :math:`P_{ij}`, the probability that rows i and j belong together, read off where the tokens ended:
 
     .. math:: \operatorname{logit} P_{ij} = b + a_i + a_j - s \log(1 + |y_i - y_j|^2 / w_i w_j)
-        + \gamma_{ij}\, c_i \cdot c_j + e_i \cdot e_j + g(v_{ij}) + g'(v'_{ij})
+        + \gamma_{ij}\, c_i \cdot c_j + e_i \cdot e_j + g(v_{ij}) + g'(v'_{ij}) + g''(v''_{ij})
 
-    where v is the merge at which two rows meet in the tree of paths between rows (`path_trees`), v' that in the tree of
-    what the other terms say (`pair_trees`), and g what a network says of a merge (`MergeJudge`). Everything but
+    where v is the merge at which two rows meet in the tree of paths between rows (`path_trees`), v' and v'' those in
+    the trees of what the terms before say (`pair_trees`), and g what a network says of a merge (`MergeJudge`). The
+    last tree is nearly the one that is cut, so its judge can mend what the others have left. Everything but
     positions is invariant, so rotating, shifting, scaling or permuting the rows changes nothing in P.
 
     All layers share their weights: they are steps along one field. After ``reshape_after`` of them, what lies between
@@ -69,7 +70,7 @@ class AnyShapeFlow(nn.Module):
         self.config = c = config or AnyShapeConfig()
         self.start = nn.Sequential(nn.Linear(N_FACTS, c.n_features), nn.GELU(), nn.Linear(c.n_features, c.n_features))
         self.connect = zero_linear(len(PATH_SHARES), c.n_features)
-        self.of_paths, self.of_pairs = (MergeJudge(c.n_features, c.judge_hidden) for _ in range(2))
+        self.of_paths, self.of_pairs, self.again = (MergeJudge(c.n_features, c.judge_hidden) for _ in range(3))
         self.restart = nn.Sequential(nn.Linear(N_FACTS, c.n_features), nn.GELU(), nn.Linear(c.n_features, c.n_features))
         judge = nn.Linear(c.n_features, 1)
         nn.init.constant_(judge.bias, -2.0)  # space begins nearly as it is
@@ -154,9 +155,12 @@ class AnyShapeFlow(nn.Module):
         x, f, log_scale = tokens.rows, tokens.features, tokens.log_scale
         of_paths = self.of_paths(trees, f, x, log_scale)
         logits = self._pair_logits(tokens) + trees.of_pairs(of_paths)
-        trees = pair_trees(logits)
-        of_pairs = self.of_pairs(trees, f, x, log_scale)
-        return logits + trees.of_pairs(of_pairs), [of_paths, of_pairs - trees.heights]
+        right = of_paths
+        for judge in (self.of_pairs, self.again):
+            trees = pair_trees(logits)
+            said = judge(trees, f, x, log_scale)
+            logits, right = logits + trees.of_pairs(said), said - trees.heights
+        return logits, [of_paths, right]
 
     def count_facts(self, logits: Tensor, merges: list[Tensor]) -> Tensor:
         """What the number of clusters is read from, (B, 10); no gradient flows into it.

@@ -11,7 +11,8 @@ from scipy.cluster.hierarchy import linkage
 from scipy.spatial.distance import squareform
 from torch import Tensor
 
-CORE_SHARE = 0.02  # of the rows: who is that near is surely connected
+CORE_SHARE = 0.02  # of the rows: who is that near is surely connected ...
+MOST_CORE = 10  # ... but never more rows than this, or small clusters beside many others would be overlooked
 TIE = 1e-6  # steps are often equally long, because one core is in all of them: then the nearer rows meet first
 SUREST = 8.0  # logits beyond this are as good as certain
 REACHES = (0.25, 0.4, 0.5, 0.75)  # of the way from a child's mean to that of its sibling
@@ -77,12 +78,12 @@ def path_trees(gaps: Tensor) -> tuple[MergeTrees, Tensor]:
     r"""How rows at squared distances (B, n, n) hang together: trees of paths, and the logs of paths (B, n, n).
 
     A step from i to j is as long as :math:`\max(c_i, c_j, |x_i - x_j|)`, where c is the distance to the nearest 2 % of
-    the rows, and the best path is the one whose longest step is shortest. Rows of one ring are near in this sense
+    the rows or the tenth of them, and the best path is the one whose longest step is shortest. Rows of one ring are near in this sense
     however far apart they are; rows of two rings are not. It is the tree that HDBSCAN cuts, its heights in logarithms.
     """
     with torch.no_grad():
         n = gaps.shape[-1]
-        near = max(1, min(n - 1, round(CORE_SHARE * n)))
+        near = max(1, min(n - 1, round(CORE_SHARE * n), MOST_CORE))
         cores, found = [], []
         for squares in gaps.cpu().numpy():
             core = np.maximum(np.partition(squares, near, -1)[:, near], 1e-12)

@@ -37,7 +37,7 @@ PAIRS = 500  # of each set
 ROWS = (32, 2500)  # between so many, evenly on a logarithmic scale
 ROUND_EVERY = 4  # one set in so many is round ...
 ROUND_COLUMNS = (1, 2, 2, 2, 3, 4, 6, 8, 12, 16, 32, 64)  # ... in one of these numbers of columns ...
-ROUND_DB = (3.0, 28.0)  # ... at a signal-to-noise ratio between these, hardly told apart to far apart ...
+ROUND_DB = (3.0, 28.0)  # ... at a signal-to-noise ratio between these, hardly told apart (most often) to far apart ...
 MOST_ROUND = 50  # ... with so many clusters at most
 
 
@@ -111,7 +111,9 @@ def draw_round(rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray
     d = int(rng.choice(ROUND_COLUMNS))
     K = int(np.exp(rng.uniform(0, np.log(1 + min(MOST_ROUND, max(1, n // 12))))))  # evenly on a logarithmic scale
     if rng.random() < 0.5:
-        prior = MixturePrior(d, WholeBetween(K, K), Between(*ROUND_DB))
+        low, high = ROUND_DB
+        snr_db = low + (high - low) * float(rng.random()) ** 2
+        prior = MixturePrior(d, WholeBetween(K, K), Between(snr_db, snr_db))
         mixtures = prior.sample(1, n, torch.Generator().manual_seed(int(rng.integers(2**31))))
         return mixtures.points[0].double().numpy(), mixtures.labels[0].numpy()
     labels, noise = any_labels(rng, n, K), rng.standard_normal((n, d))
