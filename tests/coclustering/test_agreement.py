@@ -11,7 +11,9 @@ from measureflow.coclustering.facts import FACTS
 from measureflow.coclustering.posteriors import PairPosterior, of_gaussians
 
 # Rows are round if the Gaussians say so; the shapes are believed as they are.
-BY_ROUND = Average(tuple(6.0 * (fact == "round") for fact in FACTS), -3.0, 1.0, 0.0, 1.0, 0.0)
+F = len(FACTS)
+WEIGHTS = tuple(6.0 * (fact == "round") for fact in FACTS) + (0.0,) * (F * (F + 1) // 2)
+BY_ROUND = Average((0.0,) * F, (1.0,) * F, WEIGHTS, -3.0, 1.0, 0.0, 1.0, 0.0)
 
 
 def two_views(n: int = 60):

@@ -13,7 +13,22 @@ from measureflow.coclustering.posteriors import PairPosterior
 from measureflow.training.calibration.fit_average import Observations, fit
 from measureflow.training.calibration.held_out_sets import PAIRS, draw
 
-AS_SAID = Average((0.0,) * len(FACTS), 0.0, 1.0, 0.0, 1.0, 0.0)
+F = len(FACTS)
+LISTS = {"means": [0.0] * F, "spreads": [1.0] * F, "weights": [0.0] * (F + F * (F + 1) // 2)}
+AS_SAID = Average(*map(tuple, LISTS.values()), 0.0, 1.0, 0.0, 1.0, 0.0)
+
+
+def test_the_weight_is_a_logistic_function_of_facts_and_products():
+    """By hand: two facts count, alone and together, in units of their spread, and none beyond three of it."""
+    facts = np.zeros(F)
+    facts[0], facts[1] = 5.0, -400.0
+    weights = np.zeros(len(LISTS["weights"]))
+    weights[0], weights[1], weights[F + 1] = 0.5, 0.25, 0.1  # the product of the first two follows the first's square
+    means, spreads = np.zeros(F), np.ones(F)
+    means[0], spreads[0] = 1.0, 4.0
+    average = replace(AS_SAID, means=means, spreads=spreads, weights=weights, bias=0.2)
+    logit = 0.2 + 0.5 * 1 + 0.25 * -3 + 0.1 * 1 * -3
+    assert average.gaussian_weight(facts) == pytest.approx(1 / (1 + np.exp(-logit)))
 
 
 def test_shapes_are_believed_as_far_as_the_numbers_say():
@@ -35,14 +50,19 @@ def test_the_number_of_clusters_in_the_cut_gains_by_its_bonus():
 
 
 def test_the_file_must_weigh_the_same_facts(tmp_path):
-    table = {"facts": list(FACTS), "weights": [0.1] * len(FACTS)} | dict.fromkeys(SCALARS, 1.0)
+    table = {"facts": list(FACTS)} | LISTS | dict.fromkeys(SCALARS, 1.0)
     path = tmp_path / "average.json"
     path.write_text(json.dumps(table | {"shape_scale": 0.5}))
     assert Average.read(path).shape_scale == 0.5
     path.write_text(json.dumps(table | {"shape_scale": 0.5, "facts": ["mood"]}))
     with pytest.raises(ValueError, match="other facts"):
         Average.read(path)
-    for broken in ({"shape_scale": float("nan")}, {"shape_scale": "1"}, {"cut_bonus": [0.1, 0.2]}, {"weights": None}):
+    for broken in (
+        {"shape_scale": float("nan")},
+        {"shape_scale": "1"},
+        {"cut_bonus": [0.1, 0.2]},
+        {"weights": [0.0] * F},
+    ):
         path.write_text(json.dumps(table | broken))
         with pytest.raises(ValueError, match="finite"):
             Average.read(path)
@@ -71,14 +91,25 @@ def test_the_fit_learns_how_sure_the_shapes_should_have_been():
 
 def test_the_fit_finds_which_sets_are_round():
     """By the fact that tells, and as if half of all sets were round, however few are."""
-    is_round = torch.arange(400) % 10 == 0
-    observed, telling = random_sets(400, is_round), FACTS.index("misfit")
+    is_round = torch.arange(1600) % 10 == 0
+    observed, telling = random_sets(1600, is_round), FACTS.index("misfit")
     observed.facts[:, telling] += torch.where(is_round, -1.0, 1.0)
     table = fit(observed)
     weights = np.array(table["weights"])
     assert weights.argmin() == telling
     assert np.abs(np.delete(weights, telling)).max() < -weights[telling] / 3
-    assert abs(table["bias"]) < 1.0  # halfway between the two kinds
+    halfway = torch.zeros(F, dtype=torch.float64)
+    assert 0.2 < Average.from_table(table).gaussian_weight(halfway.numpy()) < 0.8
+
+
+def test_the_fit_finds_what_two_facts_say_together():
+    """Sets are round where two facts have the same sign: neither tells anything alone."""
+    is_round = torch.arange(1600) % 2 == 0
+    observed = random_sets(1600, is_round)
+    observed.facts[:, 1] = observed.facts[:, 1].abs() * observed.facts[:, 0].sign() * torch.where(is_round, 1.0, -1.0)
+    weights = np.array(fit(observed)["weights"])
+    assert weights.argmax() == F + 1  # their product, which follows the first one's square
+    assert weights.max() > 3 * np.abs(np.delete(weights, F + 1)).max()
 
 
 def test_sets_of_the_fit_are_the_same_every_time():

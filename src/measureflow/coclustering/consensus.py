@@ -50,7 +50,7 @@ class Agreement:
     ) -> Agreement:
         """The agreement of shapes and Gaussians on points (n, d)."""
         cut = tree_cut(shapes)
-        weight = average.gaussian_weight(facts(shapes, gaussians, cut, points.shape[1]))
+        weight = average.gaussian_weight(facts(shapes, gaussians, cut, points))
         shapes = with_copies(average.of_shapes(shapes, cut.n_clusters), points)
         tree = inner_tree(shapes, n_clusters)
         shapes = consistent(shapes, tree[1]) if n_clusters is None else shapes.given(n_clusters)

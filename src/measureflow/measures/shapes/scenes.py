@@ -66,7 +66,7 @@ def linked(rng: Rng, labels: np.ndarray, K: int, d: int) -> np.ndarray:
 
 
 def wandering(rng: Rng, labels: np.ndarray, K: int, d: int) -> np.ndarray:
-    """Chains of balls, or strokes: each cluster winds its own way, branches at times, and keeps away from the others."""
+    """Chains of balls, or strokes: each cluster winds its own way, branches at times, and keeps off the others."""
     strokes = rng.random() < 0.5
     radius = rng.uniform(0.05, 0.2) if strokes else rng.uniform(0.5, 0.9)
     apart = rng.uniform(1.0, 2.0) if strokes else 2 * radius + rng.uniform(0.3, 1.5)

@@ -78,8 +78,9 @@ def path_trees(gaps: Tensor) -> tuple[MergeTrees, Tensor]:
     r"""How rows at squared distances (B, n, n) hang together: trees of paths, and the logs of paths (B, n, n).
 
     A step from i to j is as long as :math:`\max(c_i, c_j, |x_i - x_j|)`, where c is the distance to the nearest 2 % of
-    the rows or the tenth of them, and the best path is the one whose longest step is shortest. Rows of one ring are near in this sense
-    however far apart they are; rows of two rings are not. It is the tree that HDBSCAN cuts, its heights in logarithms.
+    the rows, at most ten of them, and the best path is the one whose longest step is shortest. Rows of one ring are
+    near in this sense however far apart they are; rows of two rings are not. It is the tree that HDBSCAN cuts, its
+    heights in logarithms.
     """
     with torch.no_grad():
         n = gaps.shape[-1]

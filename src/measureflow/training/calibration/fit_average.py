@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import binary_cross_entropy
 
-from measureflow.coclustering.average import SCALARS, SUREST, Average
+from measureflow.coclustering.average import SCALARS, SUREST, Average, with_products
 from measureflow.coclustering.consensus import Agreement
 from measureflow.coclustering.facts import FACTS
 from measureflow.coclustering.partition import tree_cut
@@ -27,7 +27,8 @@ from measureflow.models.checkpoints import write_atomically
 from measureflow.models.pretrained import load_model
 from measureflow.training.calibration.held_out_sets import ROUND_EVERY, SEED, HeldOutSet, held_out_sets
 
-SHRINK = 0.02  # how much squared weights of standardised facts cost, so that few sets do not make them large
+SHRINK = 0.02  # how much squared exponents of the counts cost, so that few sets do not make them large ...
+SHRINK_WEIGHT = 1e-3  # ... and squared weights of the facts and their products
 
 
 class Observations(NamedTuple):
@@ -54,9 +55,11 @@ class Observations(NamedTuple):
 
 def fit(observed: Observations) -> dict:
     """The numbers of largest likelihood: the weight of the Gaussians from all sets, all else from those not round."""
-    weights, bias = _fit_round(observed.facts, observed.is_round)
+    means, spreads = observed.facts.mean(0), observed.facts.std(0).clamp_min(1e-6)
+    known = torch.from_numpy(with_products(observed.facts.numpy(), means, spreads))
+    weights, bias = _fit_round(known, observed.is_round)
     others = observed.where(~observed.is_round)
-    rho = torch.sigmoid(others.facts @ weights + bias)[:, None]
+    rho = torch.sigmoid(known[~observed.is_round] @ weights + bias)[:, None]
     pairs = torch.tensor([1.0, 0.0], dtype=rho.dtype, requires_grad=True)  # scale and shift
     counts = torch.zeros(2, dtype=rho.dtype, requires_grad=True)
     logits = torch.logit(others.shapes.clamp(SUREST, 1 - SUREST))
@@ -72,6 +75,8 @@ def fit(observed: Observations) -> dict:
     losses = [_minimise(pair_loss, pairs), _minimise(count_loss, counts)]
     return {
         "facts": list(FACTS),
+        "means": _rounded(means),
+        "spreads": _rounded(spreads),
         "weights": _rounded(weights),
         **dict(zip(SCALARS, _rounded(torch.cat([bias[None], pairs, counts])), strict=True)),
         "losses": [round(loss, 6) for loss in losses],
@@ -80,19 +85,17 @@ def fit(observed: Observations) -> dict:
 
 def _fit_round(known: Tensor, is_round: Tensor) -> tuple[Tensor, Tensor]:
     """Weights and bias of the logit that a set is round, as if half of all sets were."""
-    mean, spread = known.mean(0), known.std(0).clamp_min(1e-6)
-    z, target = (known - mean) / spread, is_round.to(known)
+    target = is_round.to(known)
     share = target.mean().clamp(1e-6, 1 - 1e-6)
     balance = torch.where(is_round, 0.5 / share, 0.5 / (1 - share))
-    weights = torch.zeros(z.shape[1] + 1, dtype=z.dtype, requires_grad=True)
+    weights = torch.zeros(known.shape[1] + 1, dtype=known.dtype, requires_grad=True)
 
     def loss() -> Tensor:
-        p = torch.sigmoid(z @ weights[:-1] + weights[-1])
-        return binary_cross_entropy(p, target, balance) + SHRINK / 10 * weights[:-1].square().mean()
+        p = torch.sigmoid(known @ weights[:-1] + weights[-1])
+        return binary_cross_entropy(p, target, balance) + SHRINK_WEIGHT * weights[:-1].square().sum()
 
     _minimise(loss, weights)
-    own = weights.detach()[:-1] / spread
-    return own, weights.detach()[-1] - own @ mean
+    return weights.detach()[:-1], weights.detach()[-1]
 
 
 def _minimise(loss: Callable[[], Tensor], parameters: Tensor) -> float:

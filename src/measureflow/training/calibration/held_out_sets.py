@@ -22,8 +22,9 @@ from measureflow.coclustering.partition import tree_cut
 from measureflow.coclustering.posteriors import GaussianPosterior, PairPosterior, of_gaussians
 from measureflow.measures.priors import Between, MixturePrior, WholeBetween
 from measureflow.measures.shapes import ShapePrior
+from measureflow.measures.shapes.catalogue import pick
 from measureflow.measures.shapes.placement import any_overlap, any_placement, moved_apart
-from measureflow.measures.shapes.prior import any_labels
+from measureflow.measures.shapes.prior import DIMENSIONS, any_labels
 from measureflow.mixtures.clusters import GaussianClusters
 from measureflow.mixtures.misfit import radial_misfit
 from measureflow.mixtures.rows import distinct_rows
@@ -34,9 +35,8 @@ from measureflow.models.checkpoints import write_atomically
 
 SEED = 77
 PAIRS = 500  # of each set
-ROWS = (32, 2500)  # between so many, evenly on a logarithmic scale
-ROUND_EVERY = 4  # one set in so many is round ...
-ROUND_COLUMNS = (1, 2, 2, 2, 3, 4, 6, 8, 12, 16, 32, 64)  # ... in one of these numbers of columns ...
+ROWS = (32, 5000)  # between so many, evenly on a logarithmic scale
+ROUND_EVERY = 4  # one set in so many is round, in as many columns as the others ...
 ROUND_DB = (3.0, 28.0)  # ... at a signal-to-noise ratio between these, hardly told apart (most often) to far apart ...
 MOST_ROUND = 50  # ... with so many clusters at most
 
@@ -90,7 +90,7 @@ class HeldOutSet:
         j = np.where(i == j, np.roll(j, 1), j)
         pairs = [shapes.together[i, j], gaussians.together[i, j], self.labels[i] == self.labels[j]]
         cut = tree_cut(shapes)
-        known = facts(shapes, gaussians, cut, self.points.shape[1])
+        known = facts(shapes, gaussians, cut, self.points)
         K = self.n_clusters
         numbers = [K, *(k for k in range(1, MOST_CLUSTERS + 1) if k != K)][:MOST_CLUSTERS]
         return known, np.stack(pairs).astype(float), count_facts(shapes, cut.n_clusters, numbers)
@@ -108,7 +108,7 @@ def draw(number: int) -> tuple[np.ndarray, np.ndarray]:
 
 def draw_round(rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray]:
     """Gaussians in one round noise: normal centres at any signal-to-noise ratio, or centres placed as in the prior."""
-    d = int(rng.choice(ROUND_COLUMNS))
+    d = pick(rng, DIMENSIONS)
     K = int(np.exp(rng.uniform(0, np.log(1 + min(MOST_ROUND, max(1, n // 12))))))  # evenly on a logarithmic scale
     if rng.random() < 0.5:
         low, high = ROUND_DB
