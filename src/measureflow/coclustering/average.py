@@ -9,8 +9,8 @@ right; or they are not, and then the flow of shapes knows more. By the law of to
 
 where the cut is the shapes' own partition. :math:`\rho` is a logistic function of facts about the rows and of the
 products of any two, :math:`\operatorname{logit} \rho = \beta + w \cdot z + z \cdot Q z`, where z are the facts in
-units of their spread over many sets, cut off at three. All numbers were fitted by likelihood to sets that the flows were
-not trained on (`training.calibration.fit_average`), :math:`\rho` as if half of all sets were round.
+units of their spread over many sets, cut off at three. All numbers were fitted by likelihood to sets that the flows
+were not trained on (`training.calibration.fit_average`), :math:`\rho` as if half of all sets were round.
 """
 
 from __future__ import annotations
