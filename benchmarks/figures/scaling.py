@@ -9,7 +9,8 @@ def training_rates() -> str:
     """Sets and tokens a second, by model and size of a set, from the logs beside the weights."""
     rows = []
     for folder in sorted(path.parent for path in WEIGHTS.glob("*/log.csv")):
-        batches = {stage["n"]: stage["batch"] for recipe in recipes(folder).values() for stage in recipe["stages"]}
+        stages = [stage for recipe in recipes(folder).values() for stage in recipe["stages"]]
+        batches = {stage["n"]: stage["batch"] * stage.get("draws", 1) for stage in stages}
         seconds: dict[int, list[float]] = {}
         for row in read_csv(folder / "log.csv"):
             seconds.setdefault(int(row["n"]), []).append(float(row.get("mean_seconds") or row["seconds"]))

@@ -27,6 +27,7 @@ FACTS = (
     "log clusters",  # that the Gaussians find
     "one cluster",  # its probability by the shapes' posterior
     "one Gaussian",  # whether the Gaussians find one cluster, of which all rows are sure
+    "log smallest",  # how many rows the smallest of the Gaussians has: of heavy tails they make crumbs
     "far centres",  # the mean log of the distance from a Gaussian's centre to the nearest other, in units of the noise
     "uneven centres",  # the standard deviation of that log: along a curve, centres are evenly spaced
 )
@@ -51,6 +52,7 @@ def facts(shapes: PairPosterior, gaussians: GaussianPosterior, cut: Partition, p
             np.log(n_clusters),
             shapes.p_one,
             float(n_clusters == 1),
+            np.log(max(gaussians.r.sum(0).min(), LEAST_MASS)),
             *spacing(points, gaussians.r),
         ]
     )
