@@ -68,6 +68,13 @@ def test_the_file_must_weigh_the_same_facts(tmp_path):
             Average.read(path)
 
 
+@pytest.mark.parametrize("spread", [0.0, -1.0])
+def test_spreads_of_facts_must_be_positive(spread):
+    table = {"facts": list(FACTS)} | LISTS | dict.fromkeys(SCALARS, 1.0) | {"spreads": [spread] * F}
+    with pytest.raises(ValueError, match="spreads above zero"):
+        Average.from_table(table)
+
+
 def random_sets(n_sets: int, is_round: torch.Tensor) -> Observations:
     """Sets of which nothing is known, and whose pairs say nothing."""
     generator = torch.Generator().manual_seed(0)

@@ -60,6 +60,8 @@ class Average:
         found = {name: np.ravel(table.get(name, ())) for name in wanted}
         if not all(_are_numbers(found[name], n) for name, n in wanted.items()):
             raise ValueError(f"{name} must hold finite numbers: " + ", ".join(f"{n} {w}" for w, n in wanted.items()))
+        if (found["spreads"] <= 0).any():
+            raise ValueError(f"{name} must hold spreads above zero")
         means, spreads, weights = (tuple(found[name].tolist()) for name in ("means", "spreads", "weights"))
         return cls(means, spreads, weights, *(float(found[name][0]) for name in SCALARS))
 
