@@ -49,7 +49,7 @@ class ShapePrior:
 
     >>> sets = ShapePrior().sample(2, 100, np.random.default_rng(0), d=3)
     >>> sets.points.shape, sets.n_clusters.tolist()
-    (torch.Size([2, 100, 3]), [5, 8])
+    (torch.Size([2, 100, 3]), [5, 5])
     """
 
     dimensions: dict[int, float] = field(default_factory=lambda: dict(DIMENSIONS))
