@@ -8,7 +8,7 @@ import pytest
 from measureflow.coclustering.average import Average
 from measureflow.coclustering.consensus import Agreement
 from measureflow.coclustering.facts import FACTS
-from measureflow.coclustering.posteriors import PairPosterior, of_gaussians
+from measureflow.coclustering.posteriors import ShapePosterior, of_gaussians
 
 # Rows are round if the Gaussians say so; the shapes are believed as they are.
 F = len(FACTS)
@@ -19,7 +19,7 @@ BY_ROUND = Average((0.0,) * F, (1.0,) * F, WEIGHTS, -3.0, 1.0, 0.0, 1.0, 0.0)
 def two_views(n: int = 60):
     """Shapes that see halves, Gaussians that see thirds, and points."""
     halves, thirds = np.repeat([0, 1], n // 2), np.repeat([0, 1, 2], n // 3)
-    shapes = PairPosterior(np.where(halves[:, None] == halves, 0.999, 0.001), {2: 1.0}, np.zeros(n))
+    shapes = ShapePosterior(np.where(halves[:, None] == halves, 0.999, 0.001), {2: 1.0}, np.zeros(n), 0.0)
     gaussians = of_gaussians(np.eye(3)[thirds], {3: 0.9, 2: 0.1}, 0.03, 3000, True)
     return shapes, gaussians, np.random.default_rng(0).random((n, 2)), halves, thirds
 

@@ -1,9 +1,9 @@
-"""What speaks for the Gaussians: how their centres are spaced."""
+"""What speaks for the Gaussians: how their centres are spaced, and how round the noise around them is."""
 
 import numpy as np
 import pytest
 
-from measureflow.coclustering.facts import spacing
+from measureflow.coclustering.facts import elongation, noise_shape, spacing
 
 
 def around(centers: np.ndarray, noise: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
@@ -33,3 +33,34 @@ def test_a_single_centre_and_centres_without_rows_say_nothing():
     assert spacing(points, r) == (0.0, 0.0)
     empty = np.concatenate([r, np.full((len(r), 1), 1e-9)], 1)
     assert spacing(points, empty) == (0.0, 0.0)
+
+
+def test_round_noise_of_one_size_is_neither_uneven_nor_long():
+    rng = np.random.default_rng(0)
+    labels = np.repeat([0, 1, 2], 2000)
+    points = 30 * rng.standard_normal((3, 4))[labels] + rng.standard_normal((6000, 4))
+    assert noise_shape(points, labels) == pytest.approx((0, 0, 0), abs=0.12)
+    assert noise_shape(1e6 * points, labels) == pytest.approx(noise_shape(points, labels))
+
+
+def test_uneven_spreads_and_long_directions_are_measured():
+    rng = np.random.default_rng(0)
+    labels = np.repeat([0, 1], 4000)
+    noise = rng.standard_normal((8000, 2))
+    wide, narrow = np.log(100 / 50.5), np.log(1 / 50.5)  # mean squares 100 and 1 over their mean
+    uneven, long, own = noise_shape(noise * np.where(labels, 1.0, 10.0)[:, None], labels)
+    assert uneven == pytest.approx(np.sqrt((wide**2 + narrow**2) / 2), rel=0.02)
+    assert (long, own) == pytest.approx((0.0, 0.0), abs=0.1)
+    crossed = np.where(labels[:, None] == 0, noise * [3.0, 1.0], noise * [1.0, 3.0])  # each long, together round
+    uneven, long, own = noise_shape(crossed, labels)
+    assert own == pytest.approx(np.log(9 / 5), abs=0.1)
+    assert (uneven, long) == pytest.approx((0.0, 0.0), abs=0.1)
+    assert elongation(noise * [3.0, 1.0]) == pytest.approx(np.log(9 / 5), abs=0.1)
+
+
+def test_few_rows_of_many_columns_look_no_longer_than_chance_makes_them():
+    rng = np.random.default_rng(0)
+    assert abs(elongation(rng.standard_normal((20, 200)))) < 0.3
+    assert elongation(np.zeros((9, 2))) == 0.0
+    assert noise_shape(np.arange(8.0).reshape(4, 2), np.arange(4)) == (0.0, 0.0, 0.0)  # no cluster of a few rows
+    assert noise_shape(np.ones((8, 2)), np.zeros(8, int)) == (0.0, 0.0, 0.0)

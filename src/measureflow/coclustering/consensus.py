@@ -13,6 +13,7 @@ from measureflow.coclustering.partition import Partition, inner_tree, outliers, 
 from measureflow.coclustering.posteriors import (
     GaussianPosterior,
     PairPosterior,
+    ShapePosterior,
     consistent,
     of_gaussians,
     of_shapes,
@@ -44,15 +45,15 @@ class Agreement:
     def of(
         cls,
         average: Average,
-        shapes: PairPosterior,
+        said: ShapePosterior,
         gaussians: GaussianPosterior,
         points: np.ndarray,
         n_clusters: int | None = None,
     ) -> Agreement:
-        """The agreement of shapes and Gaussians on points (n, d)."""
-        cut = tree_cut(shapes)
-        weight = average.gaussian_weight(facts(shapes, gaussians, cut, points))
-        shapes = with_copies(average.of_shapes(shapes, cut.n_clusters), points)
+        """The agreement of what was said of shapes and of Gaussians, for points (n, d)."""
+        cut = tree_cut(said)
+        weight = average.gaussian_weight(facts(said, gaussians, cut, points))
+        shapes = with_copies(average.of_shapes(said, cut.n_clusters), points)
         tree = inner_tree(shapes, n_clusters)
         shapes = consistent(shapes, tree[1]) if n_clusters is None else shapes.given(n_clusters)
         posterior = with_copies(total(weight, gaussians, shapes), points)

@@ -7,11 +7,13 @@ from scipy.spatial.distance import cdist
 from scipy.special import entr
 
 from measureflow.coclustering.partition import Partition
-from measureflow.coclustering.posteriors import GaussianPosterior, PairPosterior
+from measureflow.coclustering.posteriors import GaussianPosterior, ShapePosterior
 from measureflow.measures.partitions import expected_index
 
 LEAST_MASS = 0.5  # rows that a centre must have won to count
 NEAREST = (0.01, 50.0)  # distances of centres in units of the noise are told apart between these
+FEWEST_SHAPED = 5  # rows of a cluster from which its spread and shape are judged
+SPREADS = (1e-3, 1e3)  # ratios of spreads are told apart between these
 
 FACTS = (
     "sure shapes",  # the expected index of the shapes' own partition, by their posterior
@@ -30,10 +32,14 @@ FACTS = (
     "log smallest",  # how many rows the smallest of the Gaussians has: of heavy tails they make crumbs
     "far centres",  # the mean log of the distance from a Gaussian's centre to the nearest other, in units of the noise
     "uneven centres",  # the standard deviation of that log: along a curve, centres are evenly spaced
+    "uneven spreads",  # how far the logs of the mean squares of their clusters are from that of all rows
+    "long noise",  # how much wider the noise is in its longest direction than round noise would be ...
+    "long clusters",  # ... and each cluster, on average over the rows
+    "one noise",  # the logit of Gaussians in one round noise, by the flow of shapes
 )
 
 
-def facts(shapes: PairPosterior, gaussians: GaussianPosterior, cut: Partition, points: np.ndarray) -> np.ndarray:
+def facts(shapes: ShapePosterior, gaussians: GaussianPosterior, cut: Partition, points: np.ndarray) -> np.ndarray:
     """The facts of points (n, d) in the order of `FACTS`; the cut is the shapes' own partition."""
     labels = gaussians.labels
     n, n_clusters = len(labels), int(labels.max()) + 1
@@ -54,6 +60,8 @@ def facts(shapes: PairPosterior, gaussians: GaussianPosterior, cut: Partition, p
             float(n_clusters == 1),
             np.log(max(gaussians.r.sum(0).min(), LEAST_MASS)),
             *spacing(points, gaussians.r),
+            *noise_shape(points, labels),
+            shapes.one_noise,
         ]
     )
 
@@ -73,3 +81,34 @@ def spacing(points: np.ndarray, r: np.ndarray) -> tuple[float, float]:
     np.fill_diagonal(gaps, np.inf)
     logs = np.log(np.clip(gaps.min(1) / max(noise, 1e-300), *NEAREST))
     return float(logs.mean()), float(logs.std())
+
+
+def noise_shape(points: np.ndarray, labels: np.ndarray) -> tuple[float, float, float]:
+    """How unlike one round noise points (n, d) lie around the means of their clusters.
+
+    These are the root mean square of the logs of the clusters' mean squares over that of all rows, and how long the
+    noise and the clusters are (`elongation`). Without a cluster of a few rows: zeros.
+    """
+    counts = np.bincount(labels)
+    sums = np.zeros((len(counts), points.shape[1]))
+    np.add.at(sums, labels, points)
+    offsets = points - (sums / np.maximum(counts, 1)[:, None])[labels]
+    judged, all_squares = np.flatnonzero(counts >= FEWEST_SHAPED), (offsets**2).mean()
+    if not len(judged) or all_squares == 0:
+        return 0.0, 0.0, 0.0
+    clusters, rows = [offsets[labels == k] for k in judged], counts[judged]
+    squares = np.array([(cluster**2).sum() / (len(cluster) - 1) for cluster in clusters]) / points.shape[1]
+    logs = np.log(np.clip(squares / all_squares, *SPREADS))
+    longer = [elongation(cluster) for cluster in clusters]
+    return float(np.sqrt(rows @ logs**2 / rows.sum())), elongation(offsets), float(rows @ longer / rows.sum())
+
+
+def elongation(offsets: np.ndarray) -> float:
+    r"""The log of the largest eigenvalue of the covariance of offsets (n, d), over the mean one, less what chance makes
+    of round noise: :math:`2 \log(1 + \sqrt{d / n})` is the edge of Marchenko's and Pastur's law."""
+    n, d = offsets.shape
+    squares = offsets.T @ offsets if d <= n else offsets @ offsets.T
+    total = np.trace(squares)
+    if total <= 0:
+        return 0.0
+    return float(np.log(d * np.linalg.eigvalsh(squares)[-1] / total) - 2 * np.log1p(np.sqrt(d / n)))

@@ -39,6 +39,13 @@ class PairPosterior:
 
 
 @dataclass(frozen=True)
+class ShapePosterior(PairPosterior):
+    """What the flow of shapes says of n rows."""
+
+    one_noise: float  # the logit of the probability that they are Gaussian in one round noise
+
+
+@dataclass(frozen=True)
 class GaussianPosterior(PairPosterior):
     """What a mixture of Gaussians says of n rows, and how well it fits them."""
 
@@ -62,7 +69,7 @@ def views(points: np.ndarray) -> np.ndarray:
 
 
 @torch.no_grad()
-def of_shapes(flow: AnyShapeFlow, seen: np.ndarray) -> PairPosterior:
+def of_shapes(flow: AnyShapeFlow, seen: np.ndarray) -> ShapePosterior:
     """The posterior of the flow that knows clusters of any shape, of views (V, n, d) of n points.
 
     Its logits are averaged over the views.
@@ -73,7 +80,7 @@ def of_shapes(flow: AnyShapeFlow, seen: np.ndarray) -> PairPosterior:
     said = flow.together(torch.as_tensor(seen).to(parameter))
     together, outlying = (torch.sigmoid(part.double().mean(0)).cpu().numpy() for part in (said.logits, said.noise))
     numbers = torch.softmax(torch.log_softmax(said.n_clusters.double(), -1).mean(0), -1).tolist()
-    return PairPosterior(together, dict(enumerate(numbers, 1)), outlying)
+    return ShapePosterior(together, dict(enumerate(numbers, 1)), outlying, float(said.one_noise.double().mean()))
 
 
 def consistent(posterior: PairPosterior, tree: PairTree) -> PairPosterior:

@@ -81,7 +81,7 @@ def bent(rng: Rng, n: int, d: int) -> np.ndarray:
     """A normal cloud pushed through a small random network."""
     r, width = int(rng.integers(1, min(d, 6) + 1)), int(rng.integers(3, 12))
     z = gaussian(rng, n, r)
-    steepness = rng.uniform(0.4, 0.9)  # steeper ones leave heaps with little between them
+    steepness = rng.uniform(0.3, 0.65)  # steeper ones leave heaps with little between them
     inner = np.tanh(z @ gaussian(rng, r, width) * steepness + gaussian(rng, 1, width))
     straight = rng.uniform(0, 0.6) * z @ gaussian(rng, r, d) / np.sqrt(r)
     return inner @ gaussian(rng, width, d) / np.sqrt(width) + straight + rng.uniform(0.02, 0.3) * gaussian(rng, n, d)

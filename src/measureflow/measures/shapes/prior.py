@@ -25,6 +25,7 @@ FEW = {
     8: 0.04,
 }  # chances of so many clusters; the rest ...
 MANY = (9, 22)  # ... goes to numbers between these, evenly on a logarithmic scale
+SMALLEST = 0.02  # the least share of a cluster, unless half an even share is less: smaller ones are outliers
 MEASURED_AGAIN = 0.2  # the share of wide tables in which a few things are measured by several columns each ...
 WIDE = 6  # ... and how many columns make a table wide
 DIMENSIONS = {1: 3, 2: 27, 3: 10, 4: 10, 5: 7, 6: 6, 8: 8, 10: 6, 13: 6, 16: 5, 20: 4, 30: 5, 45: 2, 64: 1}
@@ -102,10 +103,10 @@ def _between(rng: Rng, least: int, most: int) -> int:
 
 
 def any_labels(rng: Rng, n: int, K: int) -> np.ndarray:
-    """Labels whose shares are equal or drawn from a Dirichlet law, even or uneven; each cluster has a few rows."""
+    """Labels whose shares are equal or drawn from a Dirichlet law, even or uneven; none is a crumb."""
     evenness = rng.choice([0.5, 1.0, 2.0, 5.0, 20.0, np.inf])
     shares = np.full(K, 1 / K) if np.isinf(evenness) else rng.dirichlet(np.full(K, evenness))
-    least = min(4 / n, 0.5 / K)
+    least = min(max(4 / n, SMALLEST), 0.5 / K)
     shares = np.maximum(shares, least) / np.maximum(shares, least).sum()
     labels = rng.choice(K, n, p=shares)
     return np.unique(labels, return_inverse=True)[1].astype(np.int64)
@@ -146,10 +147,10 @@ def far_rows(rng: Rng, points: np.ndarray, m: int) -> np.ndarray:
 
 
 def crumbs(rng: Rng, points: np.ndarray, m: int) -> np.ndarray:
-    """The same in crumbs of two to four rows."""
+    """The same in crumbs of two to eight rows."""
     places, reach = _far(rng, points, m)
-    crumb = np.arange(m) // int(rng.integers(2, 5))
-    return places[crumb] + 0.02 * reach * rng.standard_normal(places.shape)
+    crumb, width = np.arange(m) // int(rng.integers(2, 9)), np.exp(rng.uniform(np.log(0.02), np.log(0.3)))
+    return places[crumb] + width * reach * rng.standard_normal(places.shape)
 
 
 def _far(rng: Rng, points: np.ndarray, m: int) -> tuple[np.ndarray, np.ndarray]:
@@ -159,7 +160,7 @@ def _far(rng: Rng, points: np.ndarray, m: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 # Rows that belong to no cluster: each kind with the chance that a set has it, and their largest share of the rows.
-OUTLIERS = {None: 0.7, background: 0.12, far_rows: 0.1, crumbs: 0.08}
+OUTLIERS = {None: 0.66, background: 0.12, far_rows: 0.1, crumbs: 0.12}
 MOST_OUTLIERS = {background: 0.1, far_rows: 0.03, crumbs: 0.03}
 
 

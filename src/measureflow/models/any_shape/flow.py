@@ -39,6 +39,7 @@ class Together(NamedTuple):
     noise: Tensor  # (B, n): logits of the probability that a row belongs to nothing
     n_clusters: Tensor  # (B, 100): logits of the numbers of clusters from one on
     count_facts: Tensor  # (B, 10): what they were read from
+    one_noise: Tensor  # (B,): logits of the probability that all rows are Gaussian in one round noise
     path: list[ColouredTokens]  # the tokens at every layer
 
 
@@ -80,6 +81,8 @@ class AnyShapeFlow(nn.Module):
         self.bias = nn.Parameter(torch.tensor([0.0, 1.0, 1.0]))
         self.noise = nn.Sequential(nn.LayerNorm(c.n_features), nn.Linear(c.n_features, 1))
         self.count = nn.Sequential(nn.Linear(N_COUNT_FACTS, 32), nn.GELU(), zero_linear(32, 3 * COUNT_PARTS + 1))
+        n_pooled = 2 * c.n_features
+        self.one_noise = nn.Sequential(nn.LayerNorm(n_pooled), nn.Linear(n_pooled, 32), nn.GELU(), zero_linear(32, 1))
 
     def forward(self, points: Tensor) -> Tensor:
         """Probabilities (B, n, n) that rows of points (B, n, d) belong together."""
@@ -95,7 +98,8 @@ class AnyShapeFlow(nn.Module):
         logits, merges = self._logits(path[-1], trees)
         features = path[-1].features
         facts = self.count_facts(logits, merges)
-        return Together(logits, self.noise(features).squeeze(-1), self.count_logits(facts), facts, path)
+        noise, one_noise = self.noise(features).squeeze(-1), self.one_noise(pooled(features)).squeeze(-1)
+        return Together(logits, noise, self.count_logits(facts), facts, one_noise, path)
 
     def _flow(self, first: ColouredTokens) -> list[ColouredTokens]:
         """The tokens at every layer, a step of Euler's method each; space is reshaped between two of them."""
@@ -183,6 +187,12 @@ class AnyShapeFlow(nn.Module):
         parts, single = self.count(facts).split([3 * COUNT_PARTS, 1], -1)
         weight, offset, width = parts.unflatten(-1, (3, COUNT_PARTS)).unbind(1)
         return log_counts(weight, facts[:, 1:2] + offset, width - 1, single)
+
+
+def pooled(features: Tensor) -> Tensor:
+    """Means and standard deviations (B, 2 p) of features (B, n, p) over the rows; no gradient flows into them."""
+    f = features.detach()
+    return torch.cat([f.mean(1), f.std(1)], -1)
 
 
 def log_counts(weight: Tensor, mean: Tensor, log_width: Tensor, single: Tensor) -> Tensor:

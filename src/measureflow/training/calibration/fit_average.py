@@ -21,7 +21,7 @@ from measureflow.coclustering.average import SCALARS, SUREST, Average, with_prod
 from measureflow.coclustering.consensus import Agreement
 from measureflow.coclustering.facts import FACTS
 from measureflow.coclustering.partition import tree_cut
-from measureflow.coclustering.posteriors import PairPosterior, of_shapes, views
+from measureflow.coclustering.posteriors import ShapePosterior, of_shapes, views
 from measureflow.models import AnyShapeFlow
 from measureflow.models.checkpoints import write_atomically
 from measureflow.models.pretrained import load_model
@@ -117,7 +117,7 @@ def _rounded(values: Tensor) -> list[float]:
 
 
 def cross_validate(
-    sets: list[HeldOutSet], posteriors: list[PairPosterior], observed: Observations, folds: int = 5
+    sets: list[HeldOutSet], posteriors: list[ShapePosterior], observed: Observations, folds: int = 5
 ) -> dict[str, np.ndarray]:
     """How well each answer does on sets that its weights were not fitted to: (sets, 3), the adjusted Rand index, the
     error in the number of clusters and whether it is exact, of the Gaussians, the shapes, and both together."""

@@ -19,7 +19,7 @@ from measureflow.coclustering.average import count_facts
 from measureflow.coclustering.consensus import n_seen
 from measureflow.coclustering.facts import facts
 from measureflow.coclustering.partition import tree_cut
-from measureflow.coclustering.posteriors import GaussianPosterior, PairPosterior, of_gaussians
+from measureflow.coclustering.posteriors import GaussianPosterior, ShapePosterior, of_gaussians
 from measureflow.measures.priors import Between, MixturePrior, WholeBetween
 from measureflow.measures.shapes import ShapePrior
 from measureflow.measures.shapes.catalogue import pick
@@ -80,7 +80,7 @@ class HeldOutSet:
         """The true number of clusters."""
         return len(set(self.labels[self.labels >= 0].tolist()))
 
-    def observations(self, shapes: PairPosterior, number: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def observations(self, shapes: ShapePosterior, number: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The facts of this set; of some pairs what the shapes say, what the Gaussians say, and the truth; and what the
         shapes say of each number of clusters, the true one first."""
         gaussians = self.posterior
@@ -96,9 +96,9 @@ class HeldOutSet:
         return known, np.stack(pairs).astype(float), count_facts(shapes, cut.n_clusters, numbers)
 
 
-def draw(number: int) -> tuple[np.ndarray, np.ndarray]:
-    """Points and labels of set ``number``."""
-    rng = np.random.default_rng([SEED, number])
+def draw(number: int, seed: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """Points and labels of set ``number``, of those that no training uses or of those with another seed."""
+    rng = np.random.default_rng([SEED if seed is None else seed, number])
     n = int(np.exp(rng.uniform(*np.log(ROWS))))
     if number % ROUND_EVERY:
         sets = ShapePrior(round_share=0.0).sample(1, n, rng)
