@@ -11,7 +11,9 @@ import argparse
 import json
 import time
 import warnings
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -54,11 +56,11 @@ def scored(label, X: np.ndarray, y: np.ndarray) -> Score:
     return Score(adjusted_rand_score(y, labels), len(set(labels[labels >= 0].tolist())), seconds)
 
 
-def measured(names, kept: Path) -> dict[str, dict]:
-    """Scores of all methods on the tables named; those of peers are kept in a file, because they do not change."""
+def measured(sets: dict[str, Callable[[], tables.Table]], kept: Path) -> dict[str, dict]:
+    """Scores of all methods on the sets; those of peers are kept in a file, because they do not change."""
     found = json.loads(kept.read_text()) if kept.exists() else {}
-    for name in names:
-        X, y = tables.standardised((tables.REAL | tables.CLOUDS)[name])
+    for name, load in sets.items():
+        X, y = load()
         facts = found.setdefault(name, {})
         facts["shape"] = [*X.shape, len(set(y.tolist()))]
         for method, label in methods(facts["shape"][2]).items():
@@ -82,24 +84,23 @@ def summary(found: dict[str, dict], names) -> dict[str, tuple[float, float, floa
     return out
 
 
-def rows(only=None, kept: Path = Path("out") / "tables.json") -> list[dict]:
-    names = only or [*tables.REAL, *tables.CLOUDS]
+def compared(sets: dict[str, Callable[[], tables.Table]], word: str, kept: Path) -> list[dict]:
+    """Ours against every peer over all sets, then how each set was answered."""
+    names = list(sets)
     with warnings.catch_warnings(), threadpool_limits(1):
         warnings.simplefilter("ignore")
-        found = measured(names, kept)
+        found = measured(sets, kept)
     means = summary(found, names)
-    here = means["FlowMixture"]
+    here = means.pop("FlowMixture")
     out = []
     for method, (ari, k_error, seconds) in means.items():
-        if method == "FlowMixture":
-            continue
         target = None if method == TOLD else (ari + 0.05) / ari if method == ICL else 1.0
-        note = f"mean ARI of {len(names)} tables; number of clusters off by {k_error:.1f}, {seconds:.0f} s"
-        out.append(row(f"tables, against {method}", here[0], ari, target, note, True))
-    out.append(row("tables, clusters off by", here[1], 1.5, 1.0, f"mean over {len(names)} tables; at most 1.5"))
+        note = f"mean ARI of {len(names)} {word}; number of clusters off by {k_error:.1f}, {seconds:.0f} s"
+        out.append(row(f"{word}, against {method}", here[0], ari, target, note, True))
+    out.append(row(f"{word}, clusters off by", here[1], 1.5, 1.0, f"mean over {len(names)} {word}; at most 1.5"))
     excess = [n for n in names if _found(found, n) > max(10, 2 * found[n]["shape"][2])]
     note = ", ".join(excess) or "more than twice the true number, and than ten"
-    out.append(row("tables, with far too many clusters", len(excess), 0, None, note))
+    out.append(row(f"{word}, with far too many clusters", len(excess), 0, None, note))
     for name in names:
         facts = found[name]
         peers = {m: s["ari"] for m, s in facts.items() if m not in ("shape", "FlowMixture", TOLD)}
@@ -108,6 +109,12 @@ def rows(only=None, kept: Path = Path("out") / "tables.json") -> list[dict]:
         note = f"ARI; {n} rows, {d} columns, {_found(found, name)} clusters found of {K}; best peer {best}"
         out.append(row(name, facts["FlowMixture"]["ari"], peers[best], None, note, True))
     return out
+
+
+def rows(only=None, kept: Path = Path("out") / "tables.json") -> list[dict]:
+    names = only or [*tables.REAL, *tables.CLOUDS]
+    made = {name: partial(tables.standardised, (tables.REAL | tables.CLOUDS)[name]) for name in names}
+    return compared(made, "tables", kept)
 
 
 def _found(found: dict[str, dict], name: str) -> int:

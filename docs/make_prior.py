@@ -17,8 +17,8 @@ from measureflow.measures.shapes import COLUMN_EFFECTS, PLACEMENTS, SCENES, SHAP
 from measureflow.measures.shapes.catalogue import draw_shape
 from measureflow.measures.shapes.columns import BUSIER, BUSY
 from measureflow.measures.shapes.placement import moved_apart
-from measureflow.measures.shapes.prior import MEASURED_AGAIN, WIDE
-from measureflow.measures.shapes.scenes import round_mixture
+from measureflow.measures.shapes.prior import MEASURED_AGAIN, ROUND_SHARE, WIDE
+from measureflow.measures.shapes.round_mixtures import round_mixture
 
 HERE = Path(__file__).parent
 ROWS = 350
@@ -61,7 +61,13 @@ def effect(member) -> tuple[np.ndarray, np.ndarray]:
 
 def whole(number: int) -> tuple[np.ndarray, np.ndarray]:
     """A set as the flow sees it."""
-    return ShapePrior().draw(ROWS, 2, rng("whole", str(number)))
+    points, labels, _ = ShapePrior().draw(ROWS, 2, rng("whole", str(number)))
+    return points, labels
+
+
+def round_one(number: int) -> tuple[np.ndarray, np.ndarray]:
+    """Gaussians in one round noise."""
+    return round_mixture(rng("round", str(number)), ROWS, 2)
 
 
 def grid(name: str, panels: dict[str, tuple[np.ndarray, np.ndarray]], columns: int = 6) -> str:
@@ -133,8 +139,14 @@ One set in four with two to six clusters is a scene, which clusters placed one b
 
 {listed(SCENES)}
 
-Before that, one set in {round(1 / ShapePrior().round_share)} with two clusters or more is a mixture of one round noise:
+## Gaussians in one round noise
+
 {_first(round_mixture)}
+
+One set in {round(1 / ROUND_SHARE)} is of this kind, for which the flow of Gaussians was made. Nothing else happens
+to it. The flow learns to say whether a set is one of these.
+
+{grid("round", {f"{i}": round_one(i) for i in range(6)})}
 
 ## Columns
 

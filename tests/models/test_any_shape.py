@@ -157,7 +157,7 @@ def test_tight_clusters_do_not_blow_the_gradient_up():
         model, generator = AnyShapeFlow(), torch.Generator().manual_seed(seed)
         labels = torch.arange(120)[None] % 6
         X = 3 * torch.randn(6, 2, generator=generator)[labels] + 1e-3 * torch.randn(1, 120, 2, generator=generator)
-        together_loss(model.together(X), LabelledShapes(X, labels)).backward()
+        together_loss(model.together(X), LabelledShapes(X, labels, torch.zeros(1, dtype=torch.bool))).backward()
         norms.append(float(torch.stack([p.grad.norm() for p in model.parameters() if p.grad is not None]).norm()))
     assert np.median(norms) < 100
 
@@ -170,7 +170,7 @@ def test_the_loss_leaves_rows_out_that_belong_to_nothing():
     said = AnyShapeFlow(SMALL).together(sets.points)
     wrong = said.logits.clone()
     wrong[0, :10], wrong[0, :, :10] = 99.0, 99.0
-    marked = LabelledShapes(sets.points, labels)
+    marked = LabelledShapes(sets.points, labels, sets.is_round)
     torch.testing.assert_close(together_loss(said, marked), together_loss(said._replace(logits=wrong), marked))
 
 
@@ -180,7 +180,10 @@ def test_perfect_answers_have_no_loss_between_pairs():
     said = AnyShapeFlow(SMALL).together(torch.randn(1, 5, 2))
     counts = torch.full((1, 100), -99.0).index_fill(1, torch.tensor([1]), 99.0)
     sure = said._replace(logits=200 * same - 100, noise=torch.full((1, 5), -99.0), n_clusters=counts)
-    assert together_loss(sure, LabelledShapes(torch.zeros(1, 5, 2), labels)) < 1e-6
+    sure = sure._replace(one_noise=torch.tensor([99.0]))
+    for is_round, least, most in ((True, 0, 1e-6), (False, 10, 30)):  # a fifth of 99
+        sets = LabelledShapes(torch.zeros(1, 5, 2), labels, torch.tensor([is_round]))
+        assert least <= together_loss(sure, sets) <= most
 
 
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float64, 1e-10), (torch.float32, 1e-3)])

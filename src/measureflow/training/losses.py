@@ -50,7 +50,8 @@ def guessed_snr_loss(tokens: Tensor, noise: Tensor, assumed_snr_db: Tensor, mixt
 
 
 def together_loss(said: Together, sets: LabelledShapes, *, most_weight: float = 1.0) -> Tensor:
-    """The loss of a model of pairs: cross entropies of the pairs, of the outliers and of the number of clusters.
+    """The loss of a model of pairs: cross entropies of the pairs, of the outliers, of the number of clusters, and of
+    whether the rows are Gaussians in one round noise.
 
     Pairs with an outlier are left out. Each set counts alike, unless sets of many clusters may have a larger weight
     (`many_clusters_weight`).
@@ -64,7 +65,8 @@ def together_loss(said: Together, sets: LabelledShapes, *, most_weight: float = 
     between = (weight * entropy.sum((1, 2)) / count).mean()
     noise = binary_cross_entropy_with_logits(said.noise, (~member).to(said.noise))
     number = cross_entropy(said.n_clusters, sets.n_clusters.clamp(1, said.n_clusters.shape[-1]) - 1)
-    return between + 0.1 * noise + 0.2 * number
+    one_noise = binary_cross_entropy_with_logits(said.one_noise, sets.is_round.to(said.one_noise))
+    return between + 0.1 * noise + 0.2 * number + 0.2 * one_noise
 
 
 def many_clusters_weight(share: Tensor, most: float) -> Tensor:

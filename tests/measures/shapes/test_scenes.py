@@ -5,7 +5,6 @@ import pytest
 
 from measureflow.measures.shapes import PLACEMENTS, SCENES
 from measureflow.measures.shapes.placement import moved_apart
-from measureflow.measures.shapes.scenes import round_mixture
 
 
 def rng(seed=0):
@@ -78,18 +77,6 @@ def test_wandering_clusters_keep_their_distance(d):
         same = labels[:, None] == labels
         assert np.where(same, np.inf, gaps).min() > 0.25
         assert (np.where(same, gaps, np.inf).min(1) < np.where(same, np.inf, gaps).min(1)).mean() > 0.99
-
-
-def test_round_mixtures_have_the_noise_they_were_drawn_with():
-    labels = np.arange(4000) % 4
-    for seed in range(5):
-        X = round_mixture(rng(seed), labels, 4, 3)
-        within = [np.cov(X[labels == k].T) for k in range(4)]
-        noise = np.mean([np.trace(W) / 3 for W in within])
-        assert (
-            max(np.abs(W - noise * np.eye(3)).max() for W in within) < 0.15 * noise
-        )  # round, one size; 1,000 rows each
-        assert 10**-2.1 < noise < 10**-0.25  # 3 to 20 decibels below centres of variance one
 
 
 SCENES_BY_NAME = {scene.__name__: scene for scene in SCENES}

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from measureflow.measures.shapes.prior import DIMENSIONS
 from measureflow.training.calibration import held_out_sets as module
-from measureflow.training.calibration.held_out_sets import HeldOutSet, draw, draw_round, held_out_sets
+from measureflow.training.calibration.held_out_sets import HeldOutSet, draw, held_out_sets
 
 
 @pytest.fixture
@@ -38,23 +37,3 @@ def test_a_file_is_there_whole_or_not_at_all(tmp_path, asked, monkeypatch):
         held_out_sets(tmp_path, 1)
     monkeypatch.undo()
     assert not (tmp_path / "0.npz").exists()
-
-
-def test_round_sets_have_one_round_noise_and_few_or_many_clusters():
-    """Rows minus the mean of their cluster vary alike in every column."""
-    numbers, columns = [], []
-    for seed in range(40):
-        X, labels = draw_round(np.random.default_rng(seed), 900)
-        K = labels.max() + 1
-        counts = np.bincount(labels, minlength=K)
-        means = (
-            np.stack([np.bincount(labels, column, minlength=K) for column in X.T], 1) / np.maximum(counts, 1)[:, None]
-        )
-        spread = np.sqrt(((X - means[labels]) ** 2).sum(0) / (len(X) - K))
-        np.testing.assert_allclose(spread, spread.mean(), rtol=0.2)  # over four standard errors of 850 rows
-        numbers.append(K)
-        columns.append(X.shape[1])
-    assert min(numbers) == 1
-    assert max(numbers) > 30
-    assert {1, 2} < set(columns) <= set(DIMENSIONS)
-    assert max(columns) > 20

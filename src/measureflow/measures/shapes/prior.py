@@ -10,22 +10,13 @@ from torch import Tensor
 
 from measureflow.measures.shapes.catalogue import Rng, any_shape, draw_shape, pick, rotation
 from measureflow.measures.shapes.columns import measured_again, with_effects
+from measureflow.measures.shapes.labels import any_labels, any_number, between
 from measureflow.measures.shapes.placement import any_overlap, any_placement, moved_apart
-from measureflow.measures.shapes.scenes import any_scene, round_mixture
+from measureflow.measures.shapes.round_mixtures import round_mixture
+from measureflow.measures.shapes.scenes import any_scene
 
 NOISE = -1  # the label of rows that belong to no cluster
-FEW = {
-    1: 0.15,
-    2: 0.19,
-    3: 0.16,
-    4: 0.12,
-    5: 0.1,
-    6: 0.08,
-    7: 0.06,
-    8: 0.04,
-}  # chances of so many clusters; the rest ...
-MANY = (9, 22)  # ... goes to numbers between these, evenly on a logarithmic scale
-SMALLEST = 0.02  # the least share of a cluster, unless half an even share is less: smaller ones are outliers
+ROUND_SHARE = 0.2  # of all sets: Gaussians in one round noise
 MEASURED_AGAIN = 0.2  # the share of wide tables in which a few things are measured by several columns each ...
 WIDE = 6  # ... and how many columns make a table wide
 DIMENSIONS = {1: 3, 2: 27, 3: 10, 4: 10, 5: 7, 6: 6, 8: 8, 10: 6, 13: 6, 16: 5, 20: 4, 30: 5, 45: 2, 64: 1}
@@ -37,6 +28,7 @@ class LabelledShapes:
 
     points: Tensor  # (B, n, d)
     labels: Tensor  # (B, n)
+    is_round: Tensor  # (B,): which sets are Gaussians in one round noise
 
     @property
     def n_clusters(self) -> Tensor:
@@ -50,12 +42,12 @@ class ShapePrior:
 
     >>> sets = ShapePrior().sample(2, 100, np.random.default_rng(0), d=3)
     >>> sets.points.shape, sets.n_clusters.tolist()
-    (torch.Size([2, 100, 3]), [5, 5])
+    (torch.Size([2, 100, 3]), [2, 3])
     """
 
     dimensions: dict[int, float] = field(default_factory=lambda: dict(DIMENSIONS))
     rows_per_cluster: int = 12  # so many at least on average: the number of clusters is bounded by it
-    round_share: float = 0.1  # of the sets: mixtures of one round noise, however much their clusters overlap
+    round_share: float = ROUND_SHARE  # of the sets: Gaussians in one round noise, to which nothing else happens
 
     def sample(self, batch: int, n: int, rng: Rng, d: int | None = None) -> LabelledShapes:
         """``batch`` sets of ``n`` points in ``d`` columns, or in a number of columns drawn from the list."""
@@ -63,53 +55,36 @@ class ShapePrior:
             raise ValueError(f"batch must be at least 1 and n at least 2, got batch={batch} and n={n}")
         if d is None:
             d = pick(rng, self.dimensions)
-        points, labels = zip(*(self.draw(n, d, rng) for _ in range(batch)), strict=True)
-        return LabelledShapes(torch.from_numpy(np.stack(points)), torch.from_numpy(np.stack(labels)))
+        points, labels, is_round = zip(*(self.draw(n, d, rng) for _ in range(batch)), strict=True)
+        return LabelledShapes(*(torch.from_numpy(np.stack(part)) for part in (points, labels, is_round)))
 
-    def draw(self, n: int, d: int, rng: Rng) -> tuple[np.ndarray, np.ndarray]:
-        """One set: points (n, d), centred and of unit mean square, and labels (n,)."""
-        K = self._n_clusters(n, d, rng)
-        labels = any_labels(rng, n, K)
-        if d >= WIDE and rng.random() < MEASURED_AGAIN:
-            points = measured_again(rng, self._points(labels, _between(rng, 2, d // 2), rng), d)
+    def draw(self, n: int, d: int, rng: Rng) -> tuple[np.ndarray, np.ndarray, bool]:
+        """One set: points (n, d), centred and of unit mean square, labels (n,), and whether it is round."""
+        is_round = rng.random() < self.round_share
+        if is_round:
+            points, labels = round_mixture(rng, n, d, self.rows_per_cluster)
         else:
-            points = self._points(labels, d, rng)
-        points = with_effects(rng, points, labels)
-        points, labels = _with_outliers(rng, points, labels)
+            points, labels = self._table(n, d, rng)
         points = points - points.mean(0)
         points = points / max(np.sqrt((points**2).mean()), 1e-9)
-        return np.clip(points, -50, 50).astype(np.float32), labels
+        return np.clip(points, -50, 50).astype(np.float32), labels, is_round
 
-    def _points(self, labels: np.ndarray, d: int, rng: Rng) -> np.ndarray:
-        """Points (n, d) of clusters: in one round noise, a scene, or placed one by one."""
-        K = labels.max() + 1
-        if K > 1 and rng.random() < self.round_share:
-            return round_mixture(rng, labels, K, d)
-        if d > 1 and 1 < K <= 6 and rng.random() < 0.25:
-            return any_scene(rng, labels, K, d)
-        return _placed(rng, labels, d)
-
-    def _n_clusters(self, n: int, d: int, rng: Rng) -> int:
-        most = max(1, n // self.rows_per_cluster)
-        K = int(rng.choice([*FEW, 0], p=[*FEW.values(), 1 - sum(FEW.values())])) or _between(rng, *MANY)
-        if n >= 200 and rng.random() < 0.2:
-            K = _between(rng, 8, max(9, min(60, most)))
-        return min(K, most, 8 if d == 1 else 60)
+    def _table(self, n: int, d: int, rng: Rng) -> tuple[np.ndarray, np.ndarray]:
+        """Points (n, d) and labels (n,) of clusters of many shapes, after what happens to columns of tables."""
+        labels = any_labels(rng, n, any_number(rng, n, d, self.rows_per_cluster))
+        if d >= WIDE and rng.random() < MEASURED_AGAIN:
+            points = measured_again(rng, _points(labels, between(rng, 2, d // 2), rng), d)
+        else:
+            points = _points(labels, d, rng)
+        return _with_outliers(rng, with_effects(rng, points, labels), labels)
 
 
-def _between(rng: Rng, least: int, most: int) -> int:
-    """A number between two, evenly on a logarithmic scale."""
-    return int(np.exp(rng.uniform(np.log(least), np.log(most + 1))))
-
-
-def any_labels(rng: Rng, n: int, K: int) -> np.ndarray:
-    """Labels whose shares are equal or drawn from a Dirichlet law, even or uneven; none is a crumb."""
-    evenness = rng.choice([0.5, 1.0, 2.0, 5.0, 20.0, np.inf])
-    shares = np.full(K, 1 / K) if np.isinf(evenness) else rng.dirichlet(np.full(K, evenness))
-    least = min(max(4 / n, SMALLEST), 0.5 / K)
-    shares = np.maximum(shares, least) / np.maximum(shares, least).sum()
-    labels = rng.choice(K, n, p=shares)
-    return np.unique(labels, return_inverse=True)[1].astype(np.int64)
+def _points(labels: np.ndarray, d: int, rng: Rng) -> np.ndarray:
+    """Points (n, d) of clusters: a scene, or placed one by one."""
+    K = labels.max() + 1
+    if d > 1 and 1 < K <= 6 and rng.random() < 0.25:
+        return any_scene(rng, labels, K, d)
+    return _placed(rng, labels, d)
 
 
 def _placed(rng: Rng, labels: np.ndarray, d: int) -> np.ndarray:

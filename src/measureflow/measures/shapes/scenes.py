@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from measureflow.measures.decibels import from_decibels
 from measureflow.measures.shapes.catalogue import Rng, directions, draw_shape, gaussian, pick, rotation
 
 
@@ -107,12 +106,6 @@ def _chain(rng: Rng, length: int, others: np.ndarray, apart: float) -> tuple[np.
         if len(chain) == length:
             break
     return np.stack(chain), np.array(before)
-
-
-def round_mixture(rng: Rng, labels: np.ndarray, K: int, d: int) -> np.ndarray:
-    """Normal centres in one round noise, at a signal-to-noise ratio of 3 to 20 decibels: overlap is as it comes."""
-    noise = np.sqrt(1 / from_decibels(rng.uniform(3, 20)))
-    return gaussian(rng, K, d)[labels] + noise * gaussian(rng, len(labels), d)
 
 
 # Each scene with how often it is drawn, in parts.

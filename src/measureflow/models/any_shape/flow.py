@@ -190,9 +190,8 @@ class AnyShapeFlow(nn.Module):
 
 
 def pooled(features: Tensor) -> Tensor:
-    """Means and standard deviations (B, 2 p) of features (B, n, p) over the rows; no gradient flows into them."""
-    f = features.detach()
-    return torch.cat([f.mean(1), f.std(1)], -1)
+    """Means and standard deviations (B, 2 p) of features (B, n, p) over the rows."""
+    return torch.cat([features.mean(1), (features.var(1) + 1e-6).sqrt()], -1)
 
 
 def log_counts(weight: Tensor, mean: Tensor, log_width: Tensor, single: Tensor) -> Tensor:

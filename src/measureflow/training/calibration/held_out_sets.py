@@ -1,7 +1,7 @@
 """Sets with known clusters and what the Gaussians say of them, for fitting how far to believe whom.
 
-Sets are drawn from the prior of shapes and, one in four, from that of round Gaussians, with seeds that no training and
-no validation uses. What the Gaussians say takes the longest to find, so it is kept in a folder, for as long as
+Sets are drawn from the prior of shapes, one in five of them Gaussians in one round noise, with seeds that no training
+and no validation uses. What the Gaussians say takes the longest to find, so it is kept in a folder, for as long as
 the set would be drawn again.
 """
 
@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import torch
 
 from measureflow.attention.threads import one_thread
 from measureflow.coclustering.average import count_facts
@@ -20,11 +19,9 @@ from measureflow.coclustering.consensus import n_seen
 from measureflow.coclustering.facts import facts
 from measureflow.coclustering.partition import tree_cut
 from measureflow.coclustering.posteriors import GaussianPosterior, ShapePosterior, of_gaussians
-from measureflow.measures.priors import Between, MixturePrior, WholeBetween
 from measureflow.measures.shapes import ShapePrior
 from measureflow.measures.shapes.catalogue import pick
-from measureflow.measures.shapes.placement import any_overlap, any_placement, moved_apart
-from measureflow.measures.shapes.prior import DIMENSIONS, any_labels
+from measureflow.measures.shapes.prior import ROUND_SHARE
 from measureflow.mixtures.clusters import GaussianClusters
 from measureflow.mixtures.misfit import radial_misfit
 from measureflow.mixtures.rows import distinct_rows
@@ -36,9 +33,7 @@ from measureflow.models.checkpoints import write_atomically
 SEED = 77
 PAIRS = 500  # of each set
 ROWS = (32, 5000)  # between so many, evenly on a logarithmic scale
-ROUND_EVERY = 4  # one set in so many is round, in as many columns as the others ...
-ROUND_DB = (3.0, 28.0)  # ... at a signal-to-noise ratio between these, hardly told apart (most often) to far apart ...
-MOST_ROUND = 50  # ... with so many clusters at most
+ROUND_EVERY = round(1 / ROUND_SHARE)  # one set in so many is round, as in the prior
 
 
 @dataclass(frozen=True)
@@ -100,26 +95,9 @@ def draw(number: int, seed: int | None = None) -> tuple[np.ndarray, np.ndarray]:
     """Points and labels of set ``number``, of those that no training uses or of those with another seed."""
     rng = np.random.default_rng([SEED if seed is None else seed, number])
     n = int(np.exp(rng.uniform(*np.log(ROWS))))
-    if number % ROUND_EVERY:
-        sets = ShapePrior(round_share=0.0).sample(1, n, rng)
-        return sets.points[0].double().numpy(), sets.labels[0].numpy()
-    return draw_round(rng, n)
-
-
-def draw_round(rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Gaussians in one round noise: normal centres at any signal-to-noise ratio, or centres placed as in the prior."""
-    d = pick(rng, DIMENSIONS)
-    K = int(np.exp(rng.uniform(0, np.log(1 + min(MOST_ROUND, max(1, n // 12))))))  # evenly on a logarithmic scale
-    if rng.random() < 0.5:
-        low, high = ROUND_DB
-        snr_db = low + (high - low) * float(rng.random()) ** 2
-        prior = MixturePrior(d, WholeBetween(K, K), Between(snr_db, snr_db))
-        mixtures = prior.sample(1, n, torch.Generator().manual_seed(int(rng.integers(2**31))))
-        return mixtures.points[0].double().numpy(), mixtures.labels[0].numpy()
-    labels, noise = any_labels(rng, n, K), rng.standard_normal((n, d))
-    overlap, beyond = any_overlap(rng)
-    centers = beyond * moved_apart(noise, labels, any_placement(rng, labels.max() + 1, d), overlap)
-    return centers[labels] + noise, labels
+    prior = ShapePrior(round_share=float(number % ROUND_EVERY == 0))
+    points, labels, _ = prior.draw(n, pick(rng, prior.dimensions), rng)
+    return points.astype(float), labels
 
 
 def held_out_sets(folder: Path, n_sets: int) -> list[HeldOutSet]:
