@@ -5,15 +5,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from measureflow.coclustering.average import Average
+from measureflow.coclustering.average import HIDDEN, Average
 from measureflow.coclustering.consensus import Agreement
 from measureflow.coclustering.facts import FACTS
 from measureflow.coclustering.posteriors import ShapePosterior, of_gaussians
 
 # Rows are round if the Gaussians say so; the shapes are believed as they are.
-F = len(FACTS)
-WEIGHTS = tuple(6.0 * (fact == "round") for fact in FACTS) + (0.0,) * (F * (F + 1) // 2)
-BY_ROUND = Average((0.0,) * F, (1.0,) * F, WEIGHTS, -3.0, 1.0, 0.0, 1.0, 0.0)
+F, H = len(FACTS), HIDDEN
+WEIGHTS = np.array([6.0 * (fact == "round") for fact in FACTS])
+BY_ROUND = Average(
+    np.zeros(F), np.ones(F), np.zeros((H, F)), np.zeros(H), np.zeros(H), WEIGHTS, -3.0, 1.0, 0.0, 1.0, 0.0
+)
 
 
 def two_views(n: int = 60):

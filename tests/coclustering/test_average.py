@@ -7,27 +7,36 @@ import numpy as np
 import pytest
 import torch
 
-from measureflow.coclustering.average import LEAST, SCALARS, Average
+from measureflow.coclustering.average import HIDDEN, LEAST, SCALARS, Average
 from measureflow.coclustering.facts import FACTS
 from measureflow.coclustering.posteriors import PairPosterior
 from measureflow.training.calibration.fit_average import Observations, fit
 from measureflow.training.calibration.held_out_sets import PAIRS, draw
 
 F = len(FACTS)
-LISTS = {"means": [0.0] * F, "spreads": [1.0] * F, "weights": [0.0] * (F + F * (F + 1) // 2)}
-AS_SAID = Average(*map(tuple, LISTS.values()), 0.0, 1.0, 0.0, 1.0, 0.0)
+H = HIDDEN
+LISTS = {
+    "means": [0.0] * F,
+    "spreads": [1.0] * F,
+    "hidden": [[0.0] * F] * H,
+    "hidden_bias": [0.0] * H,
+    "hidden_weights": [0.0] * H,
+    "weights": [0.0] * F,
+}
+AS_SAID = Average(*map(np.array, LISTS.values()), 0.0, 1.0, 0.0, 1.0, 0.0)
 
 
-def test_the_weight_is_a_logistic_function_of_facts_and_products():
-    """By hand: two facts count, alone and together, in units of their spread, and none beyond three of it."""
-    facts = np.zeros(F)
+def test_the_weight_is_what_a_network_says_of_facts_in_units_of_their_spread():
+    """By hand: two facts count, one of them in two ways, and none beyond three spreads."""
+    facts, means, spreads = np.zeros(F), np.zeros(F), np.ones(F)
     facts[0], facts[1] = 5.0, -400.0
-    weights = np.zeros(len(LISTS["weights"]))
-    weights[0], weights[1], weights[F + 1] = 0.5, 0.25, 0.1  # the product of the first two follows the first's square
-    means, spreads = np.zeros(F), np.ones(F)
     means[0], spreads[0] = 1.0, 4.0
+    weights, hidden, bias, out = np.zeros(F), np.zeros((H, F)), np.zeros(H), np.zeros(H)
+    weights[0], weights[1] = 0.5, 0.25
+    hidden[2, 1], bias[2], out[2] = 0.4, 0.1, 2.0
     average = replace(AS_SAID, means=means, spreads=spreads, weights=weights, bias=0.2)
-    logit = 0.2 + 0.5 * 1 + 0.25 * -3 + 0.1 * 1 * -3
+    average = replace(average, hidden=hidden, hidden_bias=bias, hidden_weights=out)
+    logit = 0.2 + 0.5 * 1 + 0.25 * -3 + 2.0 * np.tanh(0.4 * -3 + 0.1)
     assert average.gaussian_weight(facts) == pytest.approx(1 / (1 + np.exp(-logit)))
 
 
@@ -61,7 +70,11 @@ def test_the_file_must_weigh_the_same_facts(tmp_path):
         {"shape_scale": float("nan")},
         {"shape_scale": "1"},
         {"cut_bonus": [0.1, 0.2]},
-        {"weights": [0.0] * F},
+        {"weights": [0.0] * (F + 1)},
+        {"hidden": [0.0] * F},
+        {"hidden": [[0.0], [0.0, 0.0]]},
+        {"hidden": [["0.0"] * F] * H},
+        {"hidden_bias": None},
     ):
         path.write_text(json.dumps(table | broken))
         with pytest.raises(ValueError, match="finite"):
@@ -97,16 +110,18 @@ def test_the_fit_learns_how_sure_the_shapes_should_have_been():
 
 
 def test_the_fit_finds_which_sets_are_round():
-    """By the fact that tells, and as if half of all sets were round, however few are."""
-    is_round = torch.arange(1600) % 10 == 0
+    """By the fact that tells: where it says nothing, a set is as likely round as sets are; elsewhere it tells."""
+    is_round = torch.arange(1600) % 5 == 0
     observed, telling = random_sets(1600, is_round), FACTS.index("misfit")
-    observed.facts[:, telling] += torch.where(is_round, -1.0, 1.0)
-    table = fit(observed)
-    weights = np.array(table["weights"])
-    assert weights.argmin() == telling
-    assert np.abs(np.delete(weights, telling)).max() < -weights[telling] / 3
-    halfway = torch.zeros(F, dtype=torch.float64)
-    assert 0.2 < Average.from_table(table).gaussian_weight(halfway.numpy()) < 0.8
+    observed.facts[:, telling] += torch.where(is_round, -1.5, 1.5)
+    average = Average.from_table(fit(observed))
+    said = np.array([average.gaussian_weight(facts) for facts in observed.facts.numpy()])
+    assert said[is_round].mean() > 0.8
+    assert said[~is_round].mean() < 0.05
+    assert said.mean() == pytest.approx(0.2, abs=0.02)  # as many as there are
+    noise = observed.facts.numpy().copy()
+    noise[:, telling] = observed.facts[:, telling].numpy()[::-1]
+    assert np.mean([average.gaussian_weight(facts) for facts in noise][::5]) < 0.3  # the others do not tell
 
 
 def test_the_fit_finds_what_two_facts_say_together():
@@ -114,9 +129,10 @@ def test_the_fit_finds_what_two_facts_say_together():
     is_round = torch.arange(1600) % 2 == 0
     observed = random_sets(1600, is_round)
     observed.facts[:, 1] = observed.facts[:, 1].abs() * observed.facts[:, 0].sign() * torch.where(is_round, 1.0, -1.0)
-    weights = np.array(fit(observed)["weights"])
-    assert weights.argmax() == F + 1  # their product, which follows the first one's square
-    assert weights.max() > 3 * np.abs(np.delete(weights, F + 1)).max()
+    average = Average.from_table(fit(observed))
+    said = np.array([average.gaussian_weight(facts) for facts in observed.facts.numpy()])
+    assert said[is_round].mean() > 0.8
+    assert said[~is_round].mean() < 0.2
 
 
 def test_sets_of_the_fit_are_the_same_every_time():

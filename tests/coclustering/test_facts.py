@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from measureflow.coclustering.facts import elongation, noise_shape, spacing
+from measureflow.coclustering.facts import Balls, crowding, elongation, noise_shape, spacing
 
 
 def around(centers: np.ndarray, noise: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
@@ -16,23 +16,23 @@ def around(centers: np.ndarray, noise: float = 1.0) -> tuple[np.ndarray, np.ndar
 
 def test_centres_are_as_far_apart_as_the_nearest_in_units_of_the_noise():
     centers = np.array([[0.0, 0.0], [6.0, 0.0], [6.0, 12.0]])
-    mean, deviation = spacing(*around(centers, noise=2.0))
+    mean, deviation = spacing(Balls.of(*around(centers, noise=2.0)))
     logs = np.log([3.0, 3.0, 6.0])
     assert (mean, deviation) == pytest.approx((logs.mean(), logs.std()))
 
 
 def test_even_spacing_has_no_deviation_and_scale_does_not_matter():
     line = 3.0 * np.stack([np.arange(9), np.zeros(9)], 1)
-    assert spacing(*around(line)) == pytest.approx((np.log(3.0), 0.0))
+    assert spacing(Balls.of(*around(line))) == pytest.approx((np.log(3.0), 0.0))
     points, r = around(line)
-    assert spacing(1e6 * points, r) == pytest.approx((np.log(3.0), 0.0))
+    assert spacing(Balls.of(1e6 * points, r)) == pytest.approx((np.log(3.0), 0.0))
 
 
 def test_a_single_centre_and_centres_without_rows_say_nothing():
     points, r = around(np.zeros((1, 2)))
-    assert spacing(points, r) == (0.0, 0.0)
+    assert spacing(Balls.of(points, r)) == (0.0, 0.0)
     empty = np.concatenate([r, np.full((len(r), 1), 1e-9)], 1)
-    assert spacing(points, empty) == (0.0, 0.0)
+    assert spacing(Balls.of(points, empty)) == (0.0, 0.0)
 
 
 def test_round_noise_of_one_size_is_neither_uneven_nor_long():
@@ -64,3 +64,28 @@ def test_few_rows_of_many_columns_look_no_longer_than_chance_makes_them():
     assert elongation(np.zeros((9, 2))) == 0.0
     assert noise_shape(np.arange(8.0).reshape(4, 2), np.arange(4)) == (0.0, 0.0, 0.0)  # no cluster of a few rows
     assert noise_shape(np.ones((8, 2)), np.zeros(8, int)) == (0.0, 0.0, 0.0)
+
+
+@pytest.mark.parametrize("d", [1, 2, 8])
+def test_rows_of_the_gaussians_themselves_are_as_crowded_as_they_should_be(d):
+    """Normal scores: their mean is zero and their deviation one, but for neighbours that share a ball."""
+    rng = np.random.default_rng(d)
+    labels = rng.integers(3, size=900)
+    points = 10.0 * labels[:, None] + rng.standard_normal((900, d))
+    mean, deviation = crowding(points, Balls.of(points, np.eye(3)[labels]))
+    assert (mean, deviation) == pytest.approx((0.0, 1.0), abs=0.15)
+
+
+def test_rows_along_a_curve_are_nearer_to_one_another_and_those_of_a_heavy_tail_uneven():
+    rng = np.random.default_rng(0)
+    t, one = rng.uniform(-3, 3, 600), np.ones((600, 1))
+    curve = np.stack([t, 0.05 * rng.standard_normal(600)], 1)
+    cut = np.eye(3)[np.digitize(t, [-1, 1])]  # three balls in a row
+    crowded, _ = crowding(curve, Balls.of(curve, cut))
+    assert crowded > 2  # balls of radius one would spread the rows over an area
+    tail = rng.standard_t(1.5, (600, 2))
+    assert crowding(tail, Balls.of(tail, one))[1] > 2
+    assert crowding(1e6 * tail, Balls.of(1e6 * tail, one)) == pytest.approx(crowding(tail, Balls.of(tail, one)))
+    assert crowding(tail[:5], Balls.of(tail[:5], one[:5])) == (0.0, 0.0)
+    same = np.ones((30, 2))
+    assert np.isfinite(crowding(same, Balls.of(same, one[:30]))).all()

@@ -7,19 +7,19 @@ right; or they are not, and then the flow of shapes knows more. By the law of to
     p(K) = \rho\, p^{\text{Gaussian}}(K) + (1 - \rho)\, q(K), \qquad
     q(K) \propto p^{\text{shape}}(K)^{\alpha}\, e^{\gamma\, 1[K = K_\text{cut}]}
 
-where the cut is the shapes' own partition. :math:`\rho` is a logistic function of facts about the rows and of the
-products of any two, :math:`\operatorname{logit} \rho = \beta + w \cdot z + z \cdot Q z`, where z are the facts in
-units of their spread over many sets, cut off at three. All numbers were fitted by likelihood to sets that the flows
-were not trained on (`training.calibration.fit_average`), :math:`\rho` as if half of all sets were round.
+where the cut is the shapes' own partition. :math:`\rho` is what a small network says of facts about the rows,
+:math:`\operatorname{logit} \rho = \beta + w \cdot z + v \cdot \tanh(W z + c)`, where z are the facts in units of their
+spread over many sets, cut off at three. All numbers were fitted by likelihood to sets that the flows were not trained
+on (`training.calibration.fit_average`), of which as many are round as in the prior.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.special import expit, logit, softmax
 
 from measureflow.coclustering.facts import FACTS
@@ -28,17 +28,21 @@ from measureflow.models.checkpoints import read_json
 
 SUREST = 1e-4  # no posterior of a pair is nearer to zero or one than this before its logit is scaled
 SCALARS = ("bias", "shape_scale", "shape_shift", "count_exponent", "cut_bonus")
+HIDDEN = 16  # units of the network that reads the facts
 BEYOND = 3.0  # spreads from the mean: facts that are farther off say no more than those there
 LEAST = 1e-4  # added to each probability of a number of clusters before its logarithm is taken
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Average:
     """The numbers that weigh two posteriors."""
 
-    means: tuple[float, ...]  # of the facts ...
-    spreads: tuple[float, ...]  # ... and their standard deviations, over the sets of the fit
-    weights: tuple[float, ...]  # of the facts in these units, then of their products, for the logit of rho
+    means: np.ndarray  # (F,) of the facts ...
+    spreads: np.ndarray  # (F,) ... and their standard deviations, over the sets of the fit
+    hidden: np.ndarray  # (H, F): W of the network that reads the facts in these units ...
+    hidden_bias: np.ndarray  # (H,) ... c ...
+    hidden_weights: np.ndarray  # (H,) ... v ...
+    weights: np.ndarray  # (F,) ... and w
     bias: float
     shape_scale: float
     shape_shift: float
@@ -55,19 +59,20 @@ class Average:
         """The numbers in a table; a ValueError says what is wrong with one that comes from a file of that name."""
         if table.get("facts") != list(FACTS):
             raise ValueError(f"{name} weighs other facts than {', '.join(FACTS)}")
-        n = len(FACTS)
-        wanted = {"means": n, "spreads": n, "weights": n + n * (n + 1) // 2} | dict.fromkeys(SCALARS, 1)
-        found = {name: np.ravel(table.get(name, ())) for name in wanted}
-        if not all(_are_numbers(found[name], n) for name, n in wanted.items()):
-            raise ValueError(f"{name} must hold finite numbers: " + ", ".join(f"{n} {w}" for w, n in wanted.items()))
+        n, m = len(FACTS), HIDDEN
+        wanted = {"means": (n,), "spreads": (n,), "hidden": (m, n), "hidden_bias": (m,), "hidden_weights": (m,)}
+        wanted |= {"weights": (n,)} | dict.fromkeys(SCALARS, ())
+        found = {key: _numbers(table.get(key), shape, f"{key!r} of {name}") for key, shape in wanted.items()}
         if (found["spreads"] <= 0).any():
             raise ValueError(f"{name} must hold spreads above zero")
-        means, spreads, weights = (tuple(found[name].tolist()) for name in ("means", "spreads", "weights"))
-        return cls(means, spreads, weights, *(float(found[name][0]) for name in SCALARS))
+        fields: dict[str, Any] = found | {key: float(found[key]) for key in SCALARS}
+        return cls(**fields)
 
     def gaussian_weight(self, facts: np.ndarray) -> float:
         """The probability that rows with such facts are Gaussians in one round noise."""
-        return float(expit(self.bias + np.dot(self.weights, with_products(facts, self.means, self.spreads))))
+        z = standardised(facts, self.means, self.spreads)
+        hidden = np.tanh(self.hidden @ z + self.hidden_bias)
+        return float(expit(self.bias + self.weights @ z + self.hidden_weights @ hidden))
 
     def of_shapes(self, shapes: PairPosterior, n_cut: int) -> PairPosterior:
         """The shapes' posterior as they should have said it, where ``n_cut`` clusters are in their own cut."""
@@ -77,15 +82,13 @@ class Average:
         return PairPosterior(P, dict(zip(numbers, softmax(logits).tolist(), strict=True)), shapes.outlying)
 
 
-def with_products(facts: np.ndarray, means: ArrayLike, spreads: ArrayLike) -> np.ndarray:
-    """Facts (..., F) in units of their spread, none beyond three of it, then the products of any two of them.
+def standardised(facts: np.ndarray, means: np.ndarray, spreads: np.ndarray) -> np.ndarray:
+    """Facts (..., F) in units of their spread, none beyond three of it.
 
-    >>> with_products(np.array([4.0, 9.0]), [0.0, 0.0], [2.0, 1.0])
-    array([2., 3., 4., 6., 9.])
+    >>> standardised(np.array([4.0, 9.0]), np.zeros(2), np.array([2.0, 1.0]))
+    array([2., 3.])
     """
-    z = np.clip((facts - np.asarray(means)) / np.asarray(spreads), -BEYOND, BEYOND)
-    first, second = np.triu_indices(z.shape[-1])
-    return np.concatenate([z, z[..., first] * z[..., second]], -1)
+    return np.clip((facts - means) / spreads, -BEYOND, BEYOND)
 
 
 def count_facts(shapes: PairPosterior, n_cut: int, numbers: list[int]) -> np.ndarray:
@@ -105,5 +108,11 @@ def total(weight: float, gaussians: PairPosterior, shapes: PairPosterior) -> Pai
     )
 
 
-def _are_numbers(values: np.ndarray, count: int) -> bool:
-    return values.shape == (count,) and values.dtype.kind in "fi" and bool(np.isfinite(values).all())
+def _numbers(values: object, shape: tuple[int, ...], name: str) -> np.ndarray:
+    """An array of this shape; a ValueError says that what has this name is not one of finite numbers."""
+    rows = values if isinstance(values, list) else [values]
+    lengths = {len(row) if isinstance(row, list) else 1 for row in rows}
+    found = np.asarray(values) if len(lengths) == 1 else np.empty(0)
+    if found.shape != shape or found.dtype.kind not in "fi" or not np.isfinite(found).all():
+        raise ValueError(f"{name} must be finite numbers, {' x '.join(map(str, shape)) or 'one'} of them")
+    return found.astype(float)

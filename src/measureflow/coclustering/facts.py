@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from scipy.spatial.distance import cdist
-from scipy.special import entr
+from scipy.special import betainc, chndtr, entr, ndtri
 
 from measureflow.coclustering.partition import Partition
 from measureflow.coclustering.posteriors import GaussianPosterior, ShapePosterior
@@ -14,6 +16,9 @@ LEAST_MASS = 0.5  # rows that a centre must have won to count
 NEAREST = (0.01, 50.0)  # distances of centres in units of the noise are told apart between these
 FEWEST_SHAPED = 5  # rows of a cluster from which its spread and shape are judged
 SPREADS = (1e-3, 1e3)  # ratios of spreads are told apart between these
+CROWD = 5  # how many near rows tell how crowded a row is
+LEAST_SHARE = 1e-3  # of a row: a Gaussian that has less adds nothing to how crowded it should be
+SURE = (1e-4, 1 - 1e-4)  # probabilities are told apart between these
 
 FACTS = (
     "sure shapes",  # the expected index of the shapes' own partition, by their posterior
@@ -36,13 +41,15 @@ FACTS = (
     "long noise",  # how much wider the noise is in its longest direction than round noise would be ...
     "long clusters",  # ... and each cluster, on average over the rows
     "one noise",  # the logit of Gaussians in one round noise, by the flow of shapes
+    "crowding",  # how much nearer to one another rows are than the Gaussians would have them ...
+    "uneven crowding",  # ... and how unlike one another the rows are in that
 )
 
 
 def facts(shapes: ShapePosterior, gaussians: GaussianPosterior, cut: Partition, points: np.ndarray) -> np.ndarray:
     """The facts of points (n, d) in the order of `FACTS`; the cut is the shapes' own partition."""
     labels = gaussians.labels
-    n, n_clusters = len(labels), int(labels.max()) + 1
+    n, n_clusters, balls = len(labels), int(labels.max()) + 1, Balls.of(points, gaussians.r)
     return np.array(
         [
             cut.expected_index,
@@ -59,28 +66,66 @@ def facts(shapes: ShapePosterior, gaussians: GaussianPosterior, cut: Partition, 
             shapes.p_one,
             float(n_clusters == 1),
             np.log(max(gaussians.r.sum(0).min(), LEAST_MASS)),
-            *spacing(points, gaussians.r),
+            *spacing(balls),
             *noise_shape(points, labels),
             shapes.one_noise,
+            *crowding(points, balls),
         ]
     )
 
 
-def spacing(points: np.ndarray, r: np.ndarray) -> tuple[float, float]:
+@dataclass(frozen=True)
+class Balls:
+    """The round Gaussians of points (n, d) with responsibilities r (n, K), those without rows left out."""
+
+    r: np.ndarray  # (n, K)
+    centers: np.ndarray  # (K, d)
+    squares: np.ndarray  # (n, K): squared distances of points to centres ...
+    noise: float  # ... and the variance of the noise that they come to
+
+    @classmethod
+    def of(cls, points: np.ndarray, r: np.ndarray) -> Balls:
+        r = r[:, r.sum(0) > LEAST_MASS]
+        centers = (r.T @ points) / r.sum(0)[:, None]
+        squares = cdist(points, centers, "sqeuclidean")
+        return cls(r, centers, squares, max(float((r * squares).sum() / points.size), 1e-300))
+
+
+def spacing(balls: Balls) -> tuple[float, float]:
     """Mean and standard deviation of the logs of the distances between nearest centres, in units of the noise.
 
-    Centres and noise are those of points (n, d) with responsibilities r (n, K). A single centre has no other: zeros.
+    A single centre has no other: zeros.
     """
-    mass = r.sum(0)
-    r = r[:, mass > LEAST_MASS]
-    if r.shape[1] < 2:
+    if len(balls.centers) < 2:
         return 0.0, 0.0
-    centers = (r.T @ points) / r.sum(0)[:, None]
-    noise = np.sqrt((r * cdist(points, centers, "sqeuclidean")).sum() / points.size)
-    gaps = cdist(centers, centers)
+    gaps = cdist(balls.centers, balls.centers)
     np.fill_diagonal(gaps, np.inf)
-    logs = np.log(np.clip(gaps.min(1) / max(noise, 1e-300), *NEAREST))
+    logs = np.log(np.clip(gaps.min(1) / np.sqrt(balls.noise), *NEAREST))
     return float(logs.mean()), float(logs.std())
+
+
+def crowding(points: np.ndarray, balls: Balls) -> tuple[float, float]:
+    r"""Mean and standard deviation of how crowded points (n, d) are, in normal scores.
+
+    If the Gaussians are right, the ball around row i that reaches to its fifth nearest row has a probability whose law
+    is Beta(5, n - 5). It is a sum of noncentral :math:`\chi^2`:
+
+    .. math:: F_i = \sum_k \pi_k\, \chi^2_{d,\, |x_i - \mu_k|^2 / \sigma^2}(\rho_i^2 / \sigma^2), \qquad
+        z_i = -\Phi^{-1}(I_{F_i}(5, n - 5))
+
+    where rho is the radius of the ball. Rows along a curve are nearer to one another than balls in a chain would have
+    them, and rows of a heavy tail are alone.
+    """
+    n, d = points.shape
+    if n <= CROWD + 1:
+        return 0.0, 0.0
+    radii = np.partition(cdist(points, points, "sqeuclidean"), CROWD, 1)[:, CROWD] / balls.noise
+    inside = np.zeros(n)
+    for r, squares in zip(balls.r.T, balls.squares.T, strict=True):
+        mine = r > LEAST_SHARE
+        inside[mine] += r.sum() / n * chndtr(radii[mine], d, squares[mine] / balls.noise)
+    scores = -ndtri(np.clip(betainc(CROWD, n - CROWD, np.clip(inside, 0.0, 1.0)), *SURE))
+    return float(scores.mean()), float(scores.std())
 
 
 def noise_shape(points: np.ndarray, labels: np.ndarray) -> tuple[float, float, float]:

@@ -15,9 +15,9 @@ from typing import NamedTuple, cast
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn.functional import binary_cross_entropy
+from torch.nn.functional import binary_cross_entropy, binary_cross_entropy_with_logits
 
-from measureflow.coclustering.average import SCALARS, SUREST, Average, with_products
+from measureflow.coclustering.average import HIDDEN, SCALARS, SUREST, Average, standardised
 from measureflow.coclustering.consensus import Agreement
 from measureflow.coclustering.facts import FACTS
 from measureflow.coclustering.partition import tree_cut
@@ -27,8 +27,8 @@ from measureflow.models.checkpoints import write_atomically
 from measureflow.models.pretrained import load_model
 from measureflow.training.calibration.held_out_sets import ROUND_EVERY, SEED, HeldOutSet, held_out_sets
 
-SHRINK = 0.02  # how much squared exponents of the counts cost, so that few sets do not make them large ...
-SHRINK_WEIGHT = 1e-3  # ... and squared weights of the facts and their products
+SHRINK = 0.02  # how much squared exponents of the counts cost, so that few sets do not make them large
+STEPS, RATE, DECAY = 400, 1e-2, 0.3  # of the fit of the network that weighs the facts
 
 
 class Observations(NamedTuple):
@@ -56,10 +56,10 @@ class Observations(NamedTuple):
 def fit(observed: Observations) -> dict:
     """The numbers of largest likelihood: the weight of the Gaussians from all sets, all else from those not round."""
     means, spreads = observed.facts.mean(0), observed.facts.std(0).clamp_min(1e-6)
-    known = torch.from_numpy(with_products(observed.facts.numpy(), means, spreads))
-    weights, bias = _fit_round(known, observed.is_round)
+    known = torch.from_numpy(standardised(observed.facts.numpy(), means.numpy(), spreads.numpy()))
+    network, logits_of = _fit_round(known, observed.is_round)
     others = observed.where(~observed.is_round)
-    rho = torch.sigmoid(known[~observed.is_round] @ weights + bias)[:, None]
+    rho = torch.sigmoid(logits_of(known[~observed.is_round]))[:, None]
     pairs = torch.tensor([1.0, 0.0], dtype=rho.dtype, requires_grad=True)  # scale and shift
     counts = torch.zeros(2, dtype=rho.dtype, requires_grad=True)
     logits = torch.logit(others.shapes.clamp(SUREST, 1 - SUREST))
@@ -73,29 +73,43 @@ def fit(observed: Observations) -> dict:
         return (said.logsumexp(-1) - said[:, 0]).mean() + SHRINK * counts.square().mean()
 
     losses = [_minimise(pair_loss, pairs), _minimise(count_loss, counts)]
+    scalars = dict(zip(SCALARS, [network.pop("bias"), *pairs.detach(), *counts.detach()], strict=True))
+    fitted = {"means": means, "spreads": spreads} | network | scalars
     return {
         "facts": list(FACTS),
-        "means": _rounded(means),
-        "spreads": _rounded(spreads),
-        "weights": _rounded(weights),
-        **dict(zip(SCALARS, _rounded(torch.cat([bias[None], pairs, counts])), strict=True)),
+        **{name: np.round(values.numpy(), 6).tolist() for name, values in fitted.items()},
         "losses": [round(loss, 6) for loss in losses],
     }
 
 
-def _fit_round(known: Tensor, is_round: Tensor) -> tuple[Tensor, Tensor]:
-    """Weights and bias of the logit that a set is round, as if half of all sets were."""
-    target = is_round.to(known)
-    share = target.mean().clamp(1e-6, 1 - 1e-6)
-    balance = torch.where(is_round, 0.5 / share, 0.5 / (1 - share))
-    weights = torch.zeros(known.shape[1] + 1, dtype=known.dtype, requires_grad=True)
+def _fit_round(known: Tensor, is_round: Tensor) -> tuple[dict[str, Tensor], Callable[[Tensor], Tensor]]:
+    """The network that says from standardised facts (S, F) whether a set is round: its numbers, and itself."""
+    generator, target = torch.Generator().manual_seed(SEED), is_round.to(known)
+    drawn = torch.randn(HIDDEN, known.shape[1] + 1, generator=generator, dtype=known.dtype) / known.shape[1] ** 0.5
+    zero = torch.zeros(HIDDEN, dtype=known.dtype)
+    network = {
+        "hidden": drawn[:, :-1].contiguous(),
+        "hidden_bias": zero,
+        "hidden_weights": 0.1 * drawn[:, -1],
+        "weights": torch.zeros(known.shape[1], dtype=known.dtype),
+        "bias": torch.zeros((), dtype=known.dtype),
+    }
+    network = {name: values.clone().requires_grad_() for name, values in network.items()}
 
-    def loss() -> Tensor:
-        p = torch.sigmoid(known @ weights[:-1] + weights[-1])
-        return binary_cross_entropy(p, target, balance) + SHRINK_WEIGHT * weights[:-1].square().sum()
+    def logits_of(facts: Tensor) -> Tensor:
+        hidden = torch.tanh(facts @ network["hidden"].T + network["hidden_bias"])
+        return hidden @ network["hidden_weights"] + facts @ network["weights"] + network["bias"]
 
-    _minimise(loss, weights)
-    return weights.detach()[:-1], weights.detach()[-1]
+    optimiser = torch.optim.AdamW(network.values(), lr=RATE, weight_decay=DECAY)
+    rates = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, STEPS)
+    for _ in range(STEPS):
+        optimiser.zero_grad()
+        binary_cross_entropy_with_logits(logits_of(known), target).backward()
+        optimiser.step()
+        rates.step()
+    for values in network.values():
+        values.requires_grad_(False)
+    return network, logits_of
 
 
 def _minimise(loss: Callable[[], Tensor], parameters: Tensor) -> float:
@@ -110,10 +124,6 @@ def _minimise(loss: Callable[[], Tensor], parameters: Tensor) -> float:
 
     optimiser.step(closure)  # type: ignore[arg-type]
     return loss().item()
-
-
-def _rounded(values: Tensor) -> list[float]:
-    return [round(value, 6) for value in values.detach().tolist()]
 
 
 def cross_validate(
