@@ -10,7 +10,7 @@ right; or they are not, and then the flow of shapes knows more. By the law of to
 where the cut is the shapes' own partition. :math:`\rho` is what a small network says of facts about the rows,
 :math:`\operatorname{logit} \rho = \beta + w \cdot z + v \cdot \tanh(W z + c)`, where z are the facts in units of their
 spread over many sets, cut off at three. All numbers were fitted by likelihood to sets that the flows were not trained
-on (`training.calibration.fit_average`), of which as many are round as in the prior.
+on (`training.calibration.fit_average`), :math:`\rho` as if every third of them were round.
 """
 
 from __future__ import annotations
