@@ -27,7 +27,7 @@ WORDS = {
         "The second flow behind `FlowMixture`: positions flow in space and colours on a sphere, along the same "
         "attention, and it says for every two rows how probable it is that they belong together. `average.json` beside "
         "the weights holds the numbers that weigh its posterior against the Gaussians'. The steps below went on from "
-        "the mean of two weights that had learned from narrower priors for some 90,000 steps (lab book).",
+        "weights that had learned from narrower priors for some 96,000 steps (lab book).",
         "- It knows what its [prior](prior.md) draws; a table unlike all of that may be cut in odd places.\n"
         "- It was trained on at most 60 clusters and a thousand rows; of more rows `FlowMixture` shows it a sample.\n"
         "- Clusters that differ in a few of many columns, and lines that cross, are hard for it.\n"

@@ -20,7 +20,7 @@ def shaped(rows: Rows):
     points = frame.rows_inward(rows.points)
     labels = (rows.points[:, 0] > 4.5).astype(np.int64)
     P = np.where(labels[:, None] == labels, 0.9, 0.1)
-    return ShapedClusters.of(SeenRows(frame, points), Partition(1 - labels, 0.8, 1.0), P, rows), labels
+    return ShapedClusters.of(SeenRows(frame, points), Partition(1 - labels, 0.8), P, rows), labels
 
 
 def test_the_largest_cluster_is_the_first_and_moments_are_those_of_its_rows():
@@ -47,7 +47,7 @@ def test_the_label_is_the_most_probable_even_where_the_mean_says_otherwise():
     labels[:5] = 1
     P = np.full((len(labels), len(labels)), 0.2)
     P[:, :5] = 0.9  # all rows would rather be with the first five
-    found = ShapedClusters.of(SeenRows(frame, frame.rows_inward(rows.points)), Partition(labels, 0.1, 1.0), P, rows)
+    found = ShapedClusters.of(SeenRows(frame, frame.rows_inward(rows.points)), Partition(labels, 0.1), P, rows)
     assert (found.memberships.argmax(1) == found.labels).all()
 
 

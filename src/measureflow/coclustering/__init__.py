@@ -1,1 +1,1 @@
-"""Who belongs with whom: each flow's posterior for pairs of rows, both together, and the partition of most utility."""
+"""Who belongs with whom: each flow's posterior for pairs of rows, both together, and the partition they ask for."""

@@ -28,7 +28,7 @@ from measureflow.models import AnyShapeFlow
 ROWS = (384, 1024)  # that the flow of shapes looks at: its time grows with their square; more for many clusters
 ROWS_PER_CLUSTER = 32  # of those that the Gaussians found
 MISFIT_ROWS = 4096  # on which it is seen how well the Gaussians fit
-ALIKE = 1e-6  # utilities that differ by less are those of the same partition, but for rounding
+ALIKE = 1e-6  # indices that differ by less are those of the same partition, but for rounding
 FEWEST_ROWS = 32  # fewer are left to the Gaussians: the flow has seen no such sets
 
 
@@ -62,8 +62,8 @@ class Agreement:
 
     @property
     def gaussians_win(self) -> bool:
-        """Whether the Gaussians' partition has more utility, or as much: of two that are alike it says more."""
-        return self.gaussians.utility > self.shapes.utility - ALIKE
+        """Whether the Gaussians' partition has the larger expected index, or as large a one: it says more."""
+        return self.gaussians.expected_index > self.shapes.expected_index - ALIKE
 
     @property
     def partition(self) -> Partition:

@@ -1,4 +1,4 @@
-"""The partition of most utility under a posterior: outliers are set aside, and a tree is cut."""
+"""The partition a posterior asks for: outliers are set aside, and a tree is cut."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from measureflow.coclustering.posteriors import PairPosterior
 from measureflow.measures.partitions import PairTree, expected_index
 
-RATIO_SHARE = 0.2  # what the expected ratio of the numbers of clusters counts for beside the expected index
+NEARLY = 0.01  # cuts whose expected index is less by no more are as good as the best: crumbs change it by less
 
 
 @dataclass(frozen=True)
@@ -18,20 +18,11 @@ class Partition:
 
     labels: np.ndarray
     expected_index: float  # adjusted Rand index over the rows that are not outliers
-    expected_ratio: float  # of the smaller to the larger, of its number of clusters and the true one
 
     @property
     def n_clusters(self) -> int:
         """How many clusters there are."""
         return int(self.labels.max()) + 1
-
-    @property
-    def utility(self) -> float:
-        """What partitions are chosen by: the expected index, and a little for the right number of clusters.
-
-        A cluster of two or three rows hardly changes the index; whether it is one is for the number to say.
-        """
-        return self.expected_index + RATIO_SHARE * self.expected_ratio
 
 
 def outliers(posterior: PairPosterior) -> np.ndarray:
@@ -51,29 +42,29 @@ def inner_tree(posterior: PairPosterior, n_clusters: int | None = None) -> tuple
 def tree_cut(
     posterior: PairPosterior, n_clusters: int | None = None, tree: tuple[np.ndarray, PairTree] | None = None
 ) -> Partition:
-    """The cut of the average-linkage tree that has most utility, or the cut into so many clusters.
+    """The cut of the average-linkage tree into as few clusters as are nearly as good as the best, or into so many.
 
-    Outliers have no say in it; then each gets the label of the cluster whose rows it most likely belongs with. The tree
-    is that of `inner_tree`, which is found where it is not given.
+    Good is the expected adjusted Rand index, which a cluster of two or three rows hardly changes. Outliers have no say;
+    then each gets the label of the cluster whose rows it most likely belongs with. The tree is that of `inner_tree`,
+    which is found where it is not given.
     """
     out, pairs = inner_tree(posterior, n_clusters) if tree is None else tree
     indices = pairs.indices(posterior.p_one)
     if n_clusters is None:
-        ratios = posterior.expected_ratios(np.arange(1, len(indices) + 1))
-        n_clusters = 1 + int((indices + RATIO_SHARE * ratios).argmax())
+        n_clusters = 1 + int(np.flatnonzero(indices >= indices.max() - NEARLY)[0])
     chosen = pairs.labels(n_clusters)
     labels = np.empty(len(out), dtype=np.int64)
     labels[~out] = chosen
     if out.any():
         labels[out] = memberships(posterior.together[np.ix_(out, ~out)], chosen).argmax(1)
-    return Partition(labels, float(indices[n_clusters - 1]), float(posterior.expected_ratios(n_clusters)))
+    return Partition(labels, float(indices[n_clusters - 1]))
 
 
 def scored(posterior: PairPosterior, labels: np.ndarray) -> Partition:
-    """A partition from elsewhere with its scores under a posterior."""
+    """A partition from elsewhere with its expected index under a posterior."""
     inside = ~outliers(posterior)
     index = expected_index(posterior.together[np.ix_(inside, inside)], labels[inside], posterior.p_one)
-    return Partition(labels, index, float(posterior.expected_ratios(int(labels.max()) + 1)))
+    return Partition(labels, index)
 
 
 def memberships(P: np.ndarray, labels: np.ndarray) -> np.ndarray:

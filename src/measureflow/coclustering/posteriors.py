@@ -27,12 +27,6 @@ class PairPosterior:
         """The probability that all rows are one cluster."""
         return self.n_clusters.get(1, 0.0)
 
-    def expected_ratios(self, n_clusters: np.ndarray | int) -> np.ndarray:
-        r"""What is expected of :math:`\min(K, k) / \max(K, k)` for numbers of clusters k, K being the true one."""
-        numbers, chances = (np.array(list(part), dtype=float) for part in (self.n_clusters, self.n_clusters.values()))
-        asked = np.asarray(n_clusters, dtype=float)[..., None]
-        return (np.minimum(numbers, asked) / np.maximum(numbers, asked)) @ chances
-
     def given(self, n_clusters: int) -> PairPosterior:
         """The same posterior of the pairs where the number of clusters is known."""
         return replace(self, n_clusters={n_clusters: 1.0})
