@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -30,6 +30,7 @@ ROWS_PER_CLUSTER = 32  # of those that the Gaussians found
 MISFIT_ROWS = 4096  # on which it is seen how well the Gaussians fit
 ALIKE = 1e-6  # indices that differ by less are those of the same partition, but for rounding
 FEWEST_ROWS = 32  # fewer are left to the Gaussians: the flow has seen no such sets
+LEAST_MASS = 2.0  # rows that weigh less in all, as weights that sum to one do, tell the Gaussians nothing: they count
 
 
 @dataclass(frozen=True)
@@ -112,5 +113,7 @@ def consult(
     misfit = radial_misfit(fitted, clusters.mixture)
     gaussians = of_gaussians(clusters.probabilities(X), n_clusters_posterior, misfit, len(fitted), clusters.are_round)
     seen = views(points) if frame.axes is None else points[None]  # axes of a signal have no units of their own
+    if rows.mass < LEAST_MASS:
+        average = replace(average, bias=-np.inf)  # the shapes know ratios of weights alone
     agreement = Agreement.of(average, of_shapes(flow, seen), gaussians, points, n_clusters)
     return Consensus(**vars(agreement), seen=SeenRows(frame, points))
