@@ -14,11 +14,20 @@ matplotlib.use("Agg")
 from matplotlib import pyplot as plt
 
 from measureflow.measures.shapes import COLUMN_EFFECTS, PLACEMENTS, SCENES, SHAPES, ShapePrior
-from measureflow.measures.shapes.catalogue import draw_shape
+from measureflow.measures.shapes.catalogue import SEVERAL, draw_shape
 from measureflow.measures.shapes.columns import BUSIER, BUSY
 from measureflow.measures.shapes.placement import moved_apart
-from measureflow.measures.shapes.prior import MEASURED_AGAIN, ROUND_SHARE, WIDE
+from measureflow.measures.shapes.prior import (
+    FEW,
+    IN_SCENE,
+    MEASURED_AGAIN,
+    MOST_WANDERING,
+    ROUND_SHARE,
+    WANDERING,
+    WIDE,
+)
 from measureflow.measures.shapes.round_mixtures import round_mixture
+from measureflow.measures.shapes.scenes import OF_FEW, wandering
 
 HERE = Path(__file__).parent
 ROWS = 350
@@ -123,7 +132,8 @@ overlap is drawn first and met by moving the centres. `python docs/make_prior.py
 {listed(SHAPES)}
 
 Six sets in ten have one shape for all clusters; half of them are stretched to ellipsoids, shared or each its own. A
-single cluster has every shape equally often.
+cluster that is alone has any of the shapes; {", ".join(m.__name__ for m in SEVERAL)} are the ones most easily taken for
+several clusters, so each of them is three times as frequent as each of the others.
 
 ## Where clusters lie
 
@@ -133,11 +143,15 @@ single cluster has every shape equally often.
 
 ## Scenes
 
-One set in four with two to six clusters is a scene, which clusters placed one by one could not make.
+A scene is what clusters placed one by one could not make. In {100 * WANDERING:.0f} % of the sets of up to
+{MOST_WANDERING} clusters all are wandering. Of the others with two to {FEW} clusters, {100 * IN_SCENE:.0f} % are one of
+the other scenes.
 
 {grid("scenes", named(scene, SCENES), 4)}
 
-{listed(SCENES)}
+{listed(OF_FEW)}
+
+wandering: {_first(wandering)}
 
 ## Gaussians in one round noise
 

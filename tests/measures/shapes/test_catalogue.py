@@ -124,7 +124,8 @@ def test_points_lie_as_dense_on_steep_parts_of_a_curve_as_on_flat_ones():
     assert X[X[:, 1] > 0, 1].mean() == pytest.approx(0.5, abs=0.03)
 
 
-def test_single_clusters_have_every_shape_equally_often():
-    drawn = [catalogue.any_shape(random, evenly=True).__name__ for random in [rng(3)] for _ in range(1900)]
-    counts = np.array([drawn.count(shape.__name__) for shape in SHAPES])
-    assert counts.min() > 60  # 100 each, five standard deviations below
+def test_clusters_that_are_alone_have_every_shape_and_most_often_one_that_looks_like_several():
+    drawn = [catalogue.any_shape(random, alone=True).__name__ for random in [rng(3)] for _ in range(3200)]
+    for shape in SHAPES:
+        expected = 300 if shape in catalogue.SEVERAL else 100
+        assert drawn.count(shape.__name__) == pytest.approx(expected, abs=5 * expected**0.5)

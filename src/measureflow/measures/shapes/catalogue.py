@@ -81,7 +81,7 @@ def bent(rng: Rng, n: int, d: int) -> np.ndarray:
     """A normal cloud pushed through a small random network."""
     r, width = int(rng.integers(1, min(d, 6) + 1)), int(rng.integers(3, 12))
     z = gaussian(rng, n, r)
-    steepness = rng.uniform(0.3, 0.65)  # steeper ones leave heaps with little between them
+    steepness = rng.uniform(0.35, 0.8) / np.sqrt(r)  # steeper ones leave heaps with little between them
     inner = np.tanh(z @ gaussian(rng, r, width) * steepness + gaussian(rng, 1, width))
     straight = rng.uniform(0, 0.6) * z @ gaussian(rng, r, d) / np.sqrt(r)
     return inner @ gaussian(rng, width, d) / np.sqrt(width) + straight + rng.uniform(0.02, 0.3) * gaussian(rng, n, d)
@@ -92,7 +92,7 @@ def lumpy(rng: Rng, n: int, d: int) -> np.ndarray:
     parts = int(rng.integers(2, 5))
     centers = gaussian(rng, parts, d)
     reach = np.sqrt(((centers[:, None] - centers) ** 2).sum(-1)).max()
-    centers *= rng.uniform(0.8, 2.2) / reach  # two equal normal clouds have one peak up to a distance of two
+    centers *= rng.uniform(0.8, 1.9) / reach  # two equal normal clouds have one peak up to a distance of two
     which = rng.choice(parts, n, p=rng.dirichlet(np.full(parts, 2.0)))
     return centers[which] + np.exp(0.12 * gaussian(rng, parts, 1))[which] * gaussian(rng, n, d)
 
@@ -163,9 +163,13 @@ SHAPES: dict[Callable[[Rng, int, int], np.ndarray], float] = {
 }
 
 
-def any_shape(rng: Rng, *, evenly: bool = False) -> Callable[[Rng, int, int], np.ndarray]:
-    """A shape drawn from the catalogue: all equally likely, or each as often as the catalogue says."""
-    return pick(rng, dict.fromkeys(SHAPES, 1.0) if evenly else SHAPES)
+SEVERAL = (graded, shares, bent, lumpy, arc, wave)  # those most easily taken for several clusters
+ALONE = dict.fromkeys(SHAPES, 1.0) | dict.fromkeys(SEVERAL, 3.0)  # how often a cluster that is alone has each shape
+
+
+def any_shape(rng: Rng, *, alone: bool = False) -> Callable[[Rng, int, int], np.ndarray]:
+    """A shape drawn from the catalogue, as often as it says for one of several clusters or for one that is alone."""
+    return pick(rng, ALONE if alone else SHAPES)
 
 
 def pick(rng: Rng, parts: Mapping[Item, float]) -> Item:

@@ -25,7 +25,7 @@ def any_number(rng: Rng, n: int, d: int, rows_per_cluster: int) -> int:
     """A number of clusters for n rows in d columns, of which each cluster has so many at least on average."""
     most = max(1, n // rows_per_cluster)
     K = int(rng.choice([*FEW, 0], p=[*FEW.values(), 1 - sum(FEW.values())])) or between(rng, *MANY)
-    if n >= 200 and rng.random() < 0.2:
+    if n >= 200 and rng.random() < 0.14:
         K = between(rng, 8, max(9, min(MOST_CLUSTERS, most)))
     return min(K, most, 8 if d == 1 else MOST_CLUSTERS)
 

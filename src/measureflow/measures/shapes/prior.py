@@ -13,12 +13,14 @@ from measureflow.measures.shapes.columns import measured_again, with_effects
 from measureflow.measures.shapes.labels import any_labels, any_number, between
 from measureflow.measures.shapes.placement import any_overlap, any_placement, moved_apart
 from measureflow.measures.shapes.round_mixtures import round_mixture
-from measureflow.measures.shapes.scenes import any_scene
+from measureflow.measures.shapes.scenes import any_scene_of_few, wandering
 
 NOISE = -1  # the label of rows that belong to no cluster
 ROUND_SHARE = 0.2  # of all sets: Gaussians in one round noise
 MEASURED_AGAIN = 0.2  # the share of wide tables in which a few things are measured by several columns each ...
 WIDE = 6  # ... and how many columns make a table wide
+WANDERING, MOST_WANDERING = 0.1, 20  # the share of sets, of up to so many clusters, in which all of them wander ...
+IN_SCENE, FEW = 0.2, 6  # ... and of the others, if they have few clusters, the share that is another scene
 DIMENSIONS = {1: 3, 2: 27, 3: 10, 4: 10, 5: 7, 6: 6, 8: 8, 10: 6, 13: 6, 16: 5, 20: 4, 30: 5, 45: 2, 64: 1}
 
 
@@ -42,7 +44,7 @@ class ShapePrior:
 
     >>> sets = ShapePrior().sample(2, 100, np.random.default_rng(0), d=3)
     >>> sets.points.shape, sets.n_clusters.tolist()
-    (torch.Size([2, 100, 3]), [2, 3])
+    (torch.Size([2, 100, 3]), [2, 8])
     """
 
     dimensions: dict[int, float] = field(default_factory=lambda: dict(DIMENSIONS))
@@ -80,17 +82,19 @@ class ShapePrior:
 
 
 def _points(labels: np.ndarray, d: int, rng: Rng) -> np.ndarray:
-    """Points (n, d) of clusters: a scene, or placed one by one."""
+    """Points (n, d) of clusters: wandering ones, another scene, or placed one by one."""
     K = labels.max() + 1
-    if d > 1 and 1 < K <= 6 and rng.random() < 0.25:
-        return any_scene(rng, labels, K, d)
+    if d > 1 and K <= MOST_WANDERING and rng.random() < WANDERING:
+        return wandering(rng, labels, K, d)
+    if d > 1 and 1 < K <= FEW and rng.random() < IN_SCENE:
+        return any_scene_of_few(rng, labels, K, d)
     return _placed(rng, labels, d)
 
 
 def _placed(rng: Rng, labels: np.ndarray, d: int) -> np.ndarray:
     """Clusters of random shapes, sizes and orientations; a random overlap sets how far apart their centres are."""
     K = labels.max() + 1
-    alike, shape = rng.random() < 0.6, any_shape(rng, evenly=K == 1)
+    alike, shape = rng.random() < 0.6, any_shape(rng, alone=K == 1)
     aspect = rng.choice([0.0, rng.uniform(0, 1.4)])
     shared = _ellipsoid(rng, d, aspect) if rng.random() < 0.5 else None
     spread = rng.choice([0.0, rng.uniform(0, 0.9)])

@@ -7,7 +7,7 @@ import torch
 
 from measureflow.measures.priors import Between, MixturePrior, WholeBetween
 from measureflow.measures.shapes.catalogue import Rng, gaussian
-from measureflow.measures.shapes.labels import any_labels, between
+from measureflow.measures.shapes.labels import any_labels, any_number, between
 from measureflow.measures.shapes.placement import any_overlap, any_placement, moved_apart
 
 SNR_DB = (3.0, 28.0)  # signal-to-noise ratios, from hardly told apart (most often) to far apart
@@ -15,12 +15,14 @@ MOST_CLUSTERS = 50
 
 
 def round_mixture(rng: Rng, n: int, d: int, rows_per_cluster: int = 12) -> tuple[np.ndarray, np.ndarray]:
-    """Normal centres at a signal-to-noise ratio of 3 to 28 decibels, or centres placed as any others; one to fifty
-    clusters, whose overlap is as it comes.
+    """Normal centres at a signal-to-noise ratio of 3 to 28 decibels, or centres placed as any others; as many clusters
+    as in any set, or one to fifty, whose overlap is as it comes.
 
     Returns points (n, d) and labels (n,); each cluster has so many rows at least on average.
     """
-    K = between(rng, 1, min(MOST_CLUSTERS, max(1, n // rows_per_cluster)))
+    K = any_number(rng, n, d, rows_per_cluster)
+    if rng.random() < 0.5:
+        K = between(rng, 1, min(MOST_CLUSTERS, max(1, n // rows_per_cluster)))
     if rng.random() < 0.5:
         low, high = SNR_DB
         snr_db = low + (high - low) * float(rng.random()) ** 2

@@ -108,13 +108,14 @@ def _chain(rng: Rng, length: int, others: np.ndarray, apart: float) -> tuple[np.
     return np.stack(chain), np.array(before)
 
 
-# Each scene with how often it is drawn, in parts.
-SCENES = {nested: 35, moons: 25, stripes: 20, arms: 10, crossing: 10, core_and_halo: 10, linked: 10, wandering: 50}
+# The scenes of a few clusters with how often each is drawn, in parts; those of many clusters wander.
+OF_FEW = {nested: 35, moons: 25, stripes: 20, arms: 10, crossing: 10, core_and_halo: 10, linked: 10}
+SCENES = (*OF_FEW, wandering)
 
 
-def any_scene(rng: Rng, labels: np.ndarray, K: int, d: int) -> np.ndarray:
-    """Points (n, d) of a scene drawn from the list."""
-    return pick(rng, SCENES)(rng, labels, K, d)
+def any_scene_of_few(rng: Rng, labels: np.ndarray, K: int, d: int) -> np.ndarray:
+    """Points (n, d) of a scene of a few clusters."""
+    return pick(rng, OF_FEW)(rng, labels, K, d)
 
 
 def _laid_in(rng: Rng, plane: np.ndarray, noise: float, d: int) -> np.ndarray:
