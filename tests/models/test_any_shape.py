@@ -1,6 +1,7 @@
 """The any-shape flow: who belongs with whom does not depend on names, axes, units or the order of the rows."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from measureflow.models.any_shape.features import (
 )
 from measureflow.models.any_shape.flow import log_counts
 from measureflow.models.any_shape.tokens import on_sphere
+from measureflow.models.pretrained import save_model, warm_start
 from measureflow.training.losses import together_loss
 
 SMALL = AnyShapeConfig(n_near=2, n_features=16, n_colours=8, n_messages=4, n_keys=4, hidden=16, n_layers=3)
@@ -51,6 +53,21 @@ def test_rotating_shifting_and_scaling_change_nothing(model, d):
         here, there = model.together(X), model.together(5 * X @ Q + 11)
     for a, b in zip(here[:3], there[:3], strict=True):
         torch.testing.assert_close(a, b, rtol=0, atol=1e-6)  # rounding through a few sharp softmaxes
+
+
+def test_every_distinct_layer_begins_as_the_shared_one_and_has_a_say(model, tmp_path):
+    distinct = AnyShapeFlow(replace(SMALL, distinct=True)).double().eval()
+    warm_start(distinct, str(save_model(model, tmp_path)))
+    assert (len(model.layers), len(distinct.layers)) == (1, SMALL.n_layers)
+    with torch.no_grad():
+        shared = model(data(2))
+        torch.testing.assert_close(distinct(data(2)), shared, rtol=0, atol=0)
+        for layer in distinct.layers:
+            before = {name: t.clone() for name, t in layer.state_dict().items()}
+            for parameter in layer.parameters():
+                parameter.mul_(1.1)
+            assert (distinct(data(2)) - shared).abs().max() > 1e-6
+            layer.load_state_dict(before)
 
 
 @pytest.mark.parametrize("d", [1, 3])

@@ -146,8 +146,8 @@ def _tensors(start: str) -> dict[str, Tensor]:
 
 
 def _of_shared_block(name: str) -> str:
-    """The name in a model of one shared block: ``blocks.7.ffn.0.bias`` is ``blocks.0.ffn.0.bias``."""
-    return re.sub(r"^blocks\.\d+\.", "blocks.0.", name)
+    """The name in a model of one shared block or layer: ``blocks.7.ffn.0.bias`` is ``blocks.0.ffn.0.bias``."""
+    return re.sub(r"^(blocks|layers)\.\d+\.", r"\1.0.", name)
 
 
 class _Pretrained:

@@ -18,6 +18,7 @@ class AnyShapeConfig:
     hidden: int = 320
     judge_hidden: int = 64  # of the networks that judge merges
     n_layers: int = 6
+    distinct: bool = False  # a layer of its own for each step, instead of one shared by all
     reshape_after: int = 2  # layers after which space is reshaped by the noise found so far; 0 never
 
     def __post_init__(self):

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
 
+from measureflow.attention import Layers
 from measureflow.flows import euler, integrate
 from measureflow.measures import checks
 from measureflow.models.any_shape.config import AnyShapeConfig
@@ -56,9 +58,9 @@ class AnyShapeFlow(nn.Module):
     last tree is nearly the one that is cut, so its judge can mend what the others have left. Everything but
     positions is invariant, so rotating, shifting, scaling or permuting the rows changes nothing in P.
 
-    All layers share their weights: they are steps along one field. After ``reshape_after`` of them, what lies between
-    rows and their tokens is what the flow takes for noise; space is reshaped so that this noise becomes rounder, as far
-    as the flow judges it right.
+    Layers are steps along one field, whose weights they share, or each along a field of its own (``distinct``). After
+    ``reshape_after`` of them, what lies between rows and their tokens is what the flow takes for noise; space is
+    reshaped so that this noise becomes rounder, as far as the flow judges it right.
 
     >>> model = AnyShapeFlow()
     >>> x = torch.randn(2, 30, 5, generator=torch.Generator().manual_seed(0))
@@ -76,7 +78,7 @@ class AnyShapeFlow(nn.Module):
         judge = nn.Linear(c.n_features, 1)
         nn.init.constant_(judge.bias, -2.0)  # space begins nearly as it is
         self.reshape = nn.Sequential(nn.LayerNorm(c.n_features), judge)
-        self.layer = ShapeLayer(c)
+        self.layers = nn.ModuleList(ShapeLayer(c) for _ in range(c.n_layers if c.distinct else 1))
         self.pair = nn.Sequential(nn.LayerNorm(c.n_features), nn.Linear(c.n_features, 3 + PAIR_CODES))
         self.bias = nn.Parameter(torch.tensor([0.0, 1.0, 1.0]))
         self.noise = nn.Sequential(nn.LayerNorm(c.n_features), nn.Linear(c.n_features, 1))
@@ -104,14 +106,11 @@ class AnyShapeFlow(nn.Module):
     def _flow(self, first: ColouredTokens) -> list[ColouredTokens]:
         """The tokens at every layer, a step of Euler's method each; space is reshaped between two of them."""
         before, n_layers = self.config.reshape_after, self.config.n_layers
+        layers = [cast(ShapeLayer, self.layers[step % len(self.layers)]) for step in range(n_layers)]
         if not 0 < before < n_layers:
-            return self._leg(first, n_layers)
-        path = self._leg(first, before)
-        return [*path, *self._leg(self._reshaped(path[-1]), n_layers - before)[1:]]
-
-    def _leg(self, tokens: ColouredTokens, n_layers: int) -> list[ColouredTokens]:
-        """The tokens before and after each of so many layers."""
-        return integrate(self.layer, tokens, [1.0] * n_layers, LimitedGradient(euler)).states
+            return moved(first, layers)
+        path = moved(first, layers[:before])
+        return [*path, *moved(self._reshaped(path[-1]), layers[before:])[1:]]
 
     def _first(self, points: Tensor) -> tuple[ColouredTokens, MergeTrees]:
         """The first tokens, and the trees of paths between the rows."""
@@ -187,6 +186,11 @@ class AnyShapeFlow(nn.Module):
         parts, single = self.count(facts).split([3 * COUNT_PARTS, 1], -1)
         weight, offset, width = parts.unflatten(-1, (3, COUNT_PARTS)).unbind(1)
         return log_counts(weight, facts[:, 1:2] + offset, width - 1, single)
+
+
+def moved(tokens: ColouredTokens, layers: Sequence[ShapeLayer]) -> list[ColouredTokens]:
+    """The tokens before and after each of the layers."""
+    return integrate(Layers(*layers), tokens, [1.0] * len(layers), LimitedGradient(euler)).states
 
 
 def pooled(features: Tensor) -> Tensor:
