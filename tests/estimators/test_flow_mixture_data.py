@@ -11,6 +11,7 @@ from sklearn.metrics import adjusted_rand_score
 from clusters import TRIANGLE, blobs
 from measureflow import FlowMixture
 from measureflow.estimators import UnfamiliarDataWarning
+from measureflow.mixtures import frame
 from measureflow.mixtures.misfit import unwarned, warn_unfamiliar
 
 
@@ -150,6 +151,12 @@ def test_many_columns_are_projected_onto_the_signal_and_back():
     new, labels = mixture.sample(2000)
     for k in range(mixture.n_clusters_):
         assert np.var(new[labels == k], axis=0).mean() == pytest.approx(1.0, rel=0.1)
+
+
+def test_one_set_of_noise_in_a_hundred_has_a_variance_beyond_the_edge():
+    rng = np.random.default_rng(0)
+    largest = [np.linalg.svd(rng.normal(size=(60, 90)), compute_uv=False)[0] ** 2 / 60 for _ in range(1000)]
+    assert 0.002 < np.mean(largest > frame._edge(1.0, 90, 60)) < 0.02  # three standard errors around 0.01
 
 
 def test_densities_in_many_columns_are_those_of_the_whole_space():

@@ -11,6 +11,7 @@ from measureflow.mixtures.shared_noise import SharedNoise, responsibilities
 
 LEAST_SHARE = 1e-6  # of the variance in any direction that is taken for noise
 MOST_COLUMNS = 64  # as many as the flow has seen; more are projected onto the axes of the signal
+TRACY_WIDOM = 2.02  # the quantile 0.99 of their law of real matrices
 AXES_ROWS = 4096  # rows that these axes are learned from
 UNEVEN = 10.0  # columns whose standard deviations differ by this factor may have different units
 WILD = 100.0  # by this factor, they surely have
@@ -194,8 +195,7 @@ def _axes(rows: Rows) -> tuple[np.ndarray, float]:
     r"""The axes (c, r) that are kept of rows in c columns, and the variance along each of the others.
 
     Up to 64 columns all that vary are kept: columns that are sums of others add nothing. Of more, those
-    along which rows vary more than noise alone would: of n rows of noise :math:`\sigma^2` no principal axis has
-    a variance much above :math:`\sigma^2 (1 + \sqrt{c/n})^2` [Marchenko and Pastur 1967].
+    along which rows vary more than noise alone would (`_edge`).
     """
     n, c = rows.points.shape
     _, roots, axes = np.linalg.svd(rows.points * np.sqrt(rows.weights / rows.mass)[:, None], full_matrices=False)
@@ -214,5 +214,13 @@ def _axes(rows: Rows) -> tuple[np.ndarray, float]:
 
 
 def _edge(noise: float, c: int, n: int) -> float:
-    """The largest variance along any axis of n rows of noise in c columns."""
-    return noise * (1 + np.sqrt(c / n)) ** 2
+    r"""The variance that no axis of n rows of noise :math:`\sigma^2` in c columns has, but for one set in a hundred.
+
+    .. math:: \frac{\sigma^2}{n} \left[(\sqrt{n - 1} + \sqrt c)^2 + q\, (\sqrt{n - 1} + \sqrt c)
+        \left(\frac{1}{\sqrt{n - 1}} + \frac{1}{\sqrt c}\right)^{1/3}\right]
+
+    with q the quantile of Tracy's and Widom's law [Johnstone 2001, Theorem 1.1].
+    """
+    rows, columns = np.sqrt(max(n - 1, 1)), np.sqrt(c)
+    width = (rows + columns) * (1 / rows + 1 / columns) ** (1 / 3)
+    return noise * ((rows + columns) ** 2 + TRACY_WIDOM * width) / n
