@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from measureflow.coclustering.average import HIDDEN, Average
+from measureflow.coclustering.average import HIDDEN, SAID, Average
 from measureflow.coclustering.consensus import Agreement
 from measureflow.coclustering.facts import FACTS
 from measureflow.coclustering.posteriors import ShapePosterior, of_gaussians
@@ -14,7 +14,7 @@ from measureflow.coclustering.posteriors import ShapePosterior, of_gaussians
 F, H = len(FACTS), HIDDEN
 WEIGHTS = np.array([6.0 * (fact == "round") for fact in FACTS])
 BY_ROUND = Average(
-    np.zeros(F), np.ones(F), np.zeros((H, F)), np.zeros(H), np.zeros(H), WEIGHTS, -3.0, 1.0, 0.0, 1.0, 0.0
+    np.zeros(F), np.ones(F), np.zeros((H, F)), np.zeros(H), np.zeros(H), WEIGHTS, SAID, -3.0, 0.0, 1.0, 0.0
 )
 
 
@@ -59,3 +59,15 @@ def test_the_number_asked_for_is_obeyed():
     gaussians = replace(gaussians, are_round=False)
     found = Agreement.of(BY_ROUND, shapes, gaussians, points, n_clusters=4)
     assert found.partition.n_clusters == 4
+
+
+@pytest.mark.parametrize(("p_one", "K"), [(0.55, 2), (0.8, 1)])
+def test_a_single_cluster_needs_better_odds_than_even(p_one, K):
+    """What is said of it is said as it is; for the choice its odds are halved."""
+    _, gaussians, points, halves, _ = two_views()
+    shapes = ShapePosterior(
+        np.where(halves[:, None] == halves, 0.999, p_one), {1: p_one, 2: 1 - p_one}, np.zeros(60), 0.0
+    )
+    found = Agreement.of(BY_ROUND, shapes, replace(gaussians, are_round=False), points)
+    assert found.partition.n_clusters == K
+    assert found.posterior.p_one == pytest.approx((1 - found.gaussian_weight) * p_one, abs=0.02)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from measureflow.coclustering.average import HIDDEN, LEAST, SCALARS, Average
+from measureflow.coclustering.average import HIDDEN, LEAST, SAID, SCALARS, Average
 from measureflow.coclustering.facts import FACTS
 from measureflow.coclustering.posteriors import PairPosterior
 from measureflow.training.calibration.fit_average import Observations, fit
@@ -22,8 +22,9 @@ LISTS = {
     "hidden_bias": [0.0] * H,
     "hidden_weights": [0.0] * H,
     "weights": [0.0] * F,
+    "true_logits": SAID.tolist(),
 }
-AS_SAID = Average(*map(np.array, LISTS.values()), 0.0, 1.0, 0.0, 1.0, 0.0)
+AS_SAID = Average(*map(np.array, LISTS.values()), 0.0, 0.0, 1.0, 0.0)
 
 
 def test_the_weight_is_what_a_network_says_of_facts_in_units_of_their_spread():
@@ -47,9 +48,17 @@ def test_shapes_are_believed_as_far_as_the_numbers_say():
     assert as_said.outlying.tolist() == [0.9, 0.0]
     odds = (0.2 + LEAST) / (0.8 + LEAST)
     assert as_said.n_clusters[1] / as_said.n_clusters[2] == pytest.approx(odds)
-    surer = replace(AS_SAID, shape_scale=2.0, shape_shift=np.log(2.0), count_exponent=2.0).of_shapes(shapes, n_cut=2)
+    surer = replace(AS_SAID, true_logits=2 * SAID + np.log(2.0), count_exponent=2.0).of_shapes(shapes, n_cut=2)
     assert surer.together[0, 1] == pytest.approx(32 / 33)  # odds of four, squared and doubled
     assert surer.n_clusters[1] / surer.n_clusters[2] == pytest.approx(odds**2)
+
+
+def test_of_more_rows_more_belong_together_by_the_shift():
+    """Of two hundred rows nothing is shifted, of e times as many by the number itself."""
+    for n, shift in ((200, 0.0), (544, np.log(544 / 200))):
+        shapes = PairPosterior(np.full((n, n), 0.5), {1: 1.0}, np.zeros(n))
+        said = replace(AS_SAID, rows_shift=0.7).of_shapes(shapes, n_cut=1).together
+        np.testing.assert_allclose(np.log(said / (1 - said)), 0.7 * shift, atol=1e-12)
 
 
 def test_the_number_of_clusters_in_the_cut_gains_by_its_bonus():
@@ -61,14 +70,14 @@ def test_the_number_of_clusters_in_the_cut_gains_by_its_bonus():
 def test_the_file_must_weigh_the_same_facts(tmp_path):
     table = {"facts": list(FACTS)} | LISTS | dict.fromkeys(SCALARS, 1.0)
     path = tmp_path / "average.json"
-    path.write_text(json.dumps(table | {"shape_scale": 0.5}))
-    assert Average.read(path).shape_scale == 0.5
-    path.write_text(json.dumps(table | {"shape_scale": 0.5, "facts": ["mood"]}))
+    path.write_text(json.dumps(table | {"cut_bonus": 0.5}))
+    assert Average.read(path).cut_bonus == 0.5
+    path.write_text(json.dumps(table | {"facts": ["mood"]}))
     with pytest.raises(ValueError, match="other facts"):
         Average.read(path)
     for broken in (
-        {"shape_scale": float("nan")},
-        {"shape_scale": "1"},
+        {"count_exponent": float("nan")},
+        {"count_exponent": "1"},
         {"cut_bonus": [0.1, 0.2]},
         {"weights": [0.0] * (F + 1)},
         {"hidden": [0.0] * F},
@@ -88,6 +97,12 @@ def test_spreads_of_facts_must_be_positive(spread):
         Average.from_table(table)
 
 
+def test_what_is_put_right_must_rise():
+    table = {"facts": list(FACTS)} | LISTS | dict.fromkeys(SCALARS, 1.0) | {"true_logits": SAID[::-1].tolist()}
+    with pytest.raises(ValueError, match="rise"):
+        Average.from_table(table)
+
+
 def random_sets(n_sets: int, is_round: torch.Tensor) -> Observations:
     """Sets of which nothing is known, and whose pairs say nothing."""
     generator = torch.Generator().manual_seed(0)
@@ -104,9 +119,30 @@ def test_the_fit_learns_how_sure_the_shapes_should_have_been():
     observed = observed._replace(shapes=torch.where(wrong, 1 - said, said), gaussians=torch.full_like(said, 0.5))
     counts = observed.counts.clone()
     counts[:, 0, 0] = 3.0  # the true number is said to be the likelier by this
-    table = fit(observed._replace(counts=counts))
-    assert 1 / (1 + np.exp(-table["shape_scale"] * np.log(99))) == pytest.approx(0.8, abs=0.05)
-    assert table["count_exponent"] > 0.5
+    average = Average.from_table(fit(observed._replace(counts=counts)))
+    pair = PairPosterior(np.array([[0.99, 0.01]]), {1: 1.0}, np.zeros(1))
+    np.testing.assert_allclose(average.of_shapes(pair, 1).together, [[0.8, 0.2]], atol=0.05)
+    assert average.count_exponent > 0.5
+
+
+def test_the_fit_bends_what_was_said_where_it_was_wrong():
+    """Below one half what is said comes true, above it half as much of what is beyond."""
+    observed = random_sets(400, torch.arange(400) % 8 == 0)
+    true = torch.where(observed.shapes < 0.5, observed.shapes, 0.25 + observed.shapes / 2)
+    drawn = torch.rand(true.shape, generator=torch.Generator().manual_seed(1), dtype=true.dtype)
+    same = (drawn < true).double()
+    average = Average.from_table(fit(observed._replace(same=same, gaussians=torch.full_like(same, 0.5))))
+    pairs = PairPosterior(np.array([[0.1, 0.3, 0.7, 0.9]]), {1: 1.0}, np.zeros(1))
+    np.testing.assert_allclose(average.of_shapes(pairs, 1).together, [[0.1, 0.3, 0.6, 0.7]], atol=0.06)
+
+
+def test_the_fit_finds_how_what_is_said_depends_on_the_number_of_rows():
+    observed = random_sets(400, torch.arange(400) % 8 == 0)
+    logits = torch.logit(observed.shapes.clamp(0.01, 0.99)) + 0.5 * observed.facts[:, FACTS.index("log rows"), None]
+    drawn = torch.rand(logits.shape, generator=torch.Generator().manual_seed(1), dtype=logits.dtype)
+    same = (drawn < torch.sigmoid(logits)).double()
+    table = fit(observed._replace(same=same, gaussians=torch.full_like(same, 0.5)))
+    assert table["rows_shift"] == pytest.approx(0.5, abs=0.1)
 
 
 def test_the_fit_finds_which_sets_are_round():

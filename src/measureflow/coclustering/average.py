@@ -3,14 +3,16 @@ r"""How two posteriors become one: the Gaussians' with the probability that they
 Either the rows are a mixture of Gaussians in one round noise, with probability :math:`\rho`, and then the Gaussians are
 right; or they are not, and then the flow of shapes knows more. By the law of total probability,
 
-.. math:: P = \rho\, P^{\text{Gaussian}} + (1 - \rho)\, \sigma(a\, \operatorname{logit} P^{\text{shape}} + b), \qquad
+.. math:: P = \rho\, P^{\text{Gaussian}} + (1 - \rho)\, \sigma(g(\operatorname{logit} P^{\text{shape}}) + c \log n),
+
     p(K) = \rho\, p^{\text{Gaussian}}(K) + (1 - \rho)\, q(K), \qquad
     q(K) \propto p^{\text{shape}}(K)^{\alpha}\, e^{\gamma\, 1[K = K_\text{cut}]}
 
-where the cut is the shapes' own partition. :math:`\rho` is what a small network says of facts about the rows,
-:math:`\operatorname{logit} \rho = \beta + w \cdot z + v \cdot \tanh(W z + c)`, where z are the facts in units of their
-spread over many sets, cut off at three. All numbers were fitted by likelihood to sets that the flows were not trained
-on (`training.calibration.fit_average`), :math:`\rho` as if every third of them were round.
+where the cut is the shapes' own partition, g rises from one logit of `SAID` to the next, and n counts the rows in units
+of two hundred. :math:`\rho` is what a small network says of facts about the rows, :math:`\operatorname{logit} \rho =
+\beta + w \cdot z + v \cdot \tanh(W z + u)`, where z are the facts in units of their spread over many sets, cut off at
+three. All numbers were fitted by likelihood to sets that the flows were not trained on
+(`training.calibration.fit_average`), :math:`\rho` as if every third of them were round.
 """
 
 from __future__ import annotations
@@ -22,12 +24,13 @@ from typing import Any
 import numpy as np
 from scipy.special import expit, logit, softmax
 
-from measureflow.coclustering.facts import FACTS
+from measureflow.coclustering.facts import FACTS, log_rows
 from measureflow.coclustering.posteriors import PairPosterior
 from measureflow.models.checkpoints import read_json
 
-SUREST = 1e-4  # no posterior of a pair is nearer to zero or one than this before its logit is scaled
-SCALARS = ("bias", "shape_scale", "shape_shift", "count_exponent", "cut_bonus")
+SUREST = 1e-4  # no posterior of a pair is nearer to zero or one than this before it is put right
+SAID = logit(np.array([SUREST, 0.02, 0.1, 0.5, 0.9, 0.98, 1 - SUREST]))  # logits of pairs that are put right one by one
+SCALARS = ("bias", "rows_shift", "count_exponent", "cut_bonus")
 HIDDEN = 16  # units of the network that reads the facts
 BEYOND = 3.0  # spreads from the mean: facts that are farther off say no more than those there
 LEAST = 1e-4  # added to each probability of a number of clusters before its logarithm is taken
@@ -40,12 +43,12 @@ class Average:
     means: np.ndarray  # (F,) of the facts ...
     spreads: np.ndarray  # (F,) ... and their standard deviations, over the sets of the fit
     hidden: np.ndarray  # (H, F): W of the network that reads the facts in these units ...
-    hidden_bias: np.ndarray  # (H,) ... c ...
+    hidden_bias: np.ndarray  # (H,) ... u ...
     hidden_weights: np.ndarray  # (H,) ... v ...
     weights: np.ndarray  # (F,) ... and w
+    true_logits: np.ndarray  # (len(SAID),): what the shapes should have said of pairs where they said `SAID`
     bias: float
-    shape_scale: float
-    shape_shift: float
+    rows_shift: float  # c
     count_exponent: float  # alpha
     cut_bonus: float  # gamma
 
@@ -61,10 +64,12 @@ class Average:
             raise ValueError(f"{name} weighs other facts than {', '.join(FACTS)}")
         n, m = len(FACTS), HIDDEN
         wanted = {"means": (n,), "spreads": (n,), "hidden": (m, n), "hidden_bias": (m,), "hidden_weights": (m,)}
-        wanted |= {"weights": (n,)} | dict.fromkeys(SCALARS, ())
+        wanted |= {"weights": (n,), "true_logits": SAID.shape} | dict.fromkeys(SCALARS, ())
         found = {key: _numbers(table.get(key), shape, f"{key!r} of {name}") for key, shape in wanted.items()}
         if (found["spreads"] <= 0).any():
             raise ValueError(f"{name} must hold spreads above zero")
+        if (np.diff(found["true_logits"]) < 0).any():
+            raise ValueError(f"{name} must hold true_logits that rise")
         fields: dict[str, Any] = found | {key: float(found[key]) for key in SCALARS}
         return cls(**fields)
 
@@ -78,7 +83,8 @@ class Average:
         """The shapes' posterior as they should have said it, where ``n_cut`` clusters are in their own cut."""
         numbers = sorted({*shapes.n_clusters, n_cut})
         logits = count_facts(shapes, n_cut, numbers) @ [self.count_exponent, self.cut_bonus]
-        P = expit(self.shape_scale * logit(np.clip(shapes.together, SUREST, 1 - SUREST)) + self.shape_shift)
+        said = logit(np.clip(shapes.together, SUREST, 1 - SUREST))
+        P = expit(np.interp(said, SAID, self.true_logits) + self.rows_shift * log_rows(len(said)))
         return PairPosterior(P, dict(zip(numbers, softmax(logits).tolist(), strict=True)), shapes.outlying)
 
 

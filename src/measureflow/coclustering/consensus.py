@@ -29,6 +29,8 @@ ROWS = (384, 1024)  # that the flow of shapes looks at: its time grows with thei
 ROWS_PER_CLUSTER = 32  # of those that the Gaussians found
 MISFIT_ROWS = 4096  # on which it is seen how well the Gaussians fit
 ALIKE = 1e-6  # indices that differ by less are those of the same partition, but for rounding
+LIKELY_ROUND = 0.5  # a weight of the Gaussians beyond which a sketch of them will not do
+ODDS_OF_ONE = 0.5  # by which those of a single cluster are multiplied: in the prior one set in seven has no other
 FEWEST_ROWS = 32  # fewer are left to the Gaussians: the flow has seen no such sets
 LEAST_MASS = 2.0  # rows that weigh less in all, as weights that sum to one do, tell the Gaussians nothing: they count
 
@@ -58,13 +60,20 @@ class Agreement:
         tree = inner_tree(shapes, n_clusters)
         shapes = consistent(shapes, tree[1]) if n_clusters is None else shapes.given(n_clusters)
         posterior = with_copies(total(weight, gaussians, shapes), points)
-        best = tree_cut(shapes, n_clusters, tree)
-        return cls(posterior, weight, scored(posterior, gaussians.labels), scored(posterior, best.labels))
+        best = tree_cut(shapes.with_odds_of_one(ODDS_OF_ONE), n_clusters, tree)
+        judge = posterior.with_odds_of_one(ODDS_OF_ONE)  # people cluster tables in which they expect clusters
+        return cls(posterior, weight, scored(judge, gaussians.labels), scored(judge, best.labels))
 
     @property
     def gaussians_win(self) -> bool:
         """Whether the Gaussians' partition has the larger expected index, or as large a one: it says more."""
         return self.gaussians.expected_index > self.shapes.expected_index - ALIKE
+
+    @property
+    def needs_gaussians(self) -> bool:
+        """Whether the Gaussians are likely right, or their partition is better than the other and not just as good."""
+        better = self.gaussians.expected_index > self.shapes.expected_index + ALIKE
+        return better or self.gaussian_weight > LIKELY_ROUND
 
     @property
     def partition(self) -> Partition:

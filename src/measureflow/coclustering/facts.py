@@ -60,7 +60,7 @@ def facts(shapes: ShapePosterior, gaussians: GaussianPosterior, cut: Partition, 
             float(gaussians.are_round),
             gaussians.r.max(1).mean(),
             entr(list(gaussians.n_clusters.values())).sum(),
-            np.log(n / 200),
+            log_rows(n),
             np.log(points.shape[1]),
             np.log(n_clusters),
             shapes.p_one,
@@ -72,6 +72,11 @@ def facts(shapes: ShapePosterior, gaussians: GaussianPosterior, cut: Partition, 
             *crowding(points, balls),
         ]
     )
+
+
+def log_rows(n: int) -> float:
+    """The logarithm of the number of rows, zero for two hundred."""
+    return float(np.log(n / 200))
 
 
 @dataclass(frozen=True)

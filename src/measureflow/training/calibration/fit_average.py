@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import binary_cross_entropy, binary_cross_entropy_with_logits
 
-from measureflow.coclustering.average import HIDDEN, SCALARS, SUREST, Average, standardised
+from measureflow.coclustering.average import HIDDEN, SAID, SUREST, Average, standardised
 from measureflow.coclustering.consensus import Agreement
 from measureflow.coclustering.facts import FACTS
 from measureflow.coclustering.partition import tree_cut
@@ -28,6 +28,7 @@ from measureflow.models.pretrained import load_model
 from measureflow.training.calibration.held_out_sets import ROUND_EVERY, SEED, HeldOutSet, held_out_sets
 
 SHRINK = 0.02  # how much squared exponents of the counts cost, so that few sets do not make them large
+NEARLY = 1e-4  # how much it costs to put right what was said of pairs, so that few pairs do not say much
 ROUND_ODDS = 0.5  # of a set that nothing is known of: every third is taken for round, in the prior every fifth is
 STEPS, RATE, DECAY = 400, 1e-2, 0.3  # of the fit of the network that weighs the facts
 
@@ -55,32 +56,57 @@ class Observations(NamedTuple):
 
 
 def fit(observed: Observations) -> dict:
-    """The numbers of largest likelihood: the weight of the Gaussians from all sets, all else from those not round."""
+    """The numbers of largest likelihood: what is said of the number of clusters from sets that are not round, all else
+    from all sets."""
     means, spreads = observed.facts.mean(0), observed.facts.std(0).clamp_min(1e-6)
     known = torch.from_numpy(standardised(observed.facts.numpy(), means.numpy(), spreads.numpy()))
     network, logits_of = _fit_round(known, observed.is_round)
     others = observed.where(~observed.is_round)
-    rho = torch.sigmoid(logits_of(known[~observed.is_round]))[:, None]
-    pairs = torch.tensor([1.0, 0.0], dtype=rho.dtype, requires_grad=True)  # scale and shift
-    counts = torch.zeros(2, dtype=rho.dtype, requires_grad=True)
-    logits = torch.logit(others.shapes.clamp(SUREST, 1 - SUREST))
-
-    def pair_loss() -> Tensor:
-        P = rho * others.gaussians + (1 - rho) * torch.sigmoid(pairs[0] * logits + pairs[1])
-        return binary_cross_entropy(P.clamp(1e-7, 1 - 1e-7), others.same)
+    counts = torch.zeros(2, dtype=known.dtype, requires_grad=True)
 
     def count_loss() -> Tensor:
         said = others.counts @ counts
         return (said.logsumexp(-1) - said[:, 0]).mean() + SHRINK * counts.square().mean()
 
-    losses = [_minimise(pair_loss, pairs), _minimise(count_loss, counts)]
-    scalars = dict(zip(SCALARS, [network.pop("bias"), *pairs.detach(), *counts.detach()], strict=True))
-    fitted = {"means": means, "spreads": spreads} | network | scalars
+    of_pairs, pair_loss = _fit_pairs(observed, torch.sigmoid(logits_of(known))[:, None])
+    losses = [pair_loss, _minimise(count_loss, counts)]
+    exponent, bonus = counts.detach()
+    scalars = {"count_exponent": exponent, "cut_bonus": bonus}
+    fitted = {"means": means, "spreads": spreads} | network | of_pairs | scalars
     return {
         "facts": list(FACTS),
         **{name: np.round(values.numpy(), 6).tolist() for name, values in fitted.items()},
         "losses": [round(loss, 6) for loss in losses],
     }
+
+
+def _fit_pairs(observed: Observations, rho: Tensor) -> tuple[dict[str, Tensor], float]:
+    """What the shapes should have said of pairs where they said `SAID`, and how it depends on the number of rows, given
+    the weights (S, 1) of the Gaussians; and the loss."""
+    said, log_rows = torch.from_numpy(SAID), observed.facts[:, FACTS.index("log rows"), None]
+    near = _knots(torch.logit(observed.shapes.clamp(SUREST, 1 - SUREST)), said)
+    start = torch.cat([said[:1], said.diff().log(), torch.zeros(1, dtype=said.dtype)])
+    parts = start.clone().requires_grad_()  # the first logit, logs of the steps to the next, and the shift by rows
+
+    def put_right() -> dict[str, Tensor]:
+        return {"true_logits": torch.cat([parts[:1], parts[1:-1].exp()]).cumsum(0), "rows_shift": parts[-1]}
+
+    def loss() -> Tensor:
+        true_logits, rows_shift = put_right().values()
+        P = rho * observed.gaussians + (1 - rho) * torch.sigmoid(near @ true_logits + rows_shift * log_rows)
+        return binary_cross_entropy(P.clamp(1e-7, 1 - 1e-7), observed.same) + NEARLY * (parts - start).square().mean()
+
+    least = _minimise(loss, parts)
+    return {name: values.detach() for name, values in put_right().items()}, least
+
+
+def _knots(x: Tensor, knots: Tensor) -> Tensor:
+    """Weights (..., len(knots)) of a function's values at the knots in its linear interpolation at x."""
+    above = torch.searchsorted(knots, x).clamp(1, len(knots) - 1)
+    share = (x - knots[above - 1]) / (knots[above] - knots[above - 1])
+    weights = torch.zeros(*x.shape, len(knots), dtype=x.dtype)
+    weights.scatter_(-1, above[..., None], share[..., None])
+    return weights.scatter_(-1, above[..., None] - 1, 1 - share[..., None])
 
 
 def _fit_round(known: Tensor, is_round: Tensor) -> tuple[dict[str, Tensor], Callable[[Tensor], Tensor]]:
