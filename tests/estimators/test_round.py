@@ -1,6 +1,7 @@
 """Round data keep the Gaussians' answer; rows that are not round end the search for Gaussians early."""
 
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,11 +9,13 @@ import torch
 from sklearn.metrics import adjusted_rand_score
 
 from measureflow import FlowMixture
+from measureflow.estimators import flow_mixture
+from measureflow.estimators.flow_settings import open_average
 from measureflow.measures.priors import paper_test_prior
 from measureflow.mixtures.clusters import GaussianClusters
 from measureflow.mixtures.misfit import radial_misfit
 from measureflow.mixtures.rows import distinct_rows
-from measureflow.mixtures.search import FRAME_ROWS, SKETCH_ROWS, Search
+from measureflow.mixtures.search import SKETCH_ROWS, Search
 from measureflow.mixtures.shared_noise import SharedNoise
 from measureflow.models import AnyDimensionFlow, load_pretrained
 from measureflow.training.config import seeded
@@ -60,7 +63,8 @@ def test_a_sketch_ends_with_the_sample_that_shows_a_shape():
     gaps = rows.points[:, None] - clusters.centers
     within = np.einsum("nk,nki,nkj->ij", r, gaps, gaps) / 900
     np.testing.assert_allclose(clusters.covariances[0], within, rtol=0.1, atol=0.1)  # the shape is that of all rows
-    assert len(sketch.flowed.seen.weights) == FRAME_ROWS  # more rows than the sample are to flow, for the dial
+    assert sketch.is_sketch
+    assert not whole.is_sketch
     assert len(whole.flowed.seen.weights) == 900
     assert sketch.mixture.weights.sum() == pytest.approx(1.0)
 
@@ -80,18 +84,23 @@ def test_a_number_that_was_asked_for_is_never_sketched():
     assert len(search.run(polish=True).mixture) == 4
 
 
-def test_a_sketched_fit_flows_for_its_dial_when_that_is_asked_for(monkeypatch):
+def test_a_sketched_fit_searches_for_its_gaussians_when_they_are_asked_for(monkeypatch):
     calls, run = [], AnyDimensionFlow.flow_and_noise
     monkeypatch.setattr(AnyDimensionFlow, "flow_and_noise", lambda *a, **k: calls.append(len(a[1][0])) or run(*a, **k))
-    fit = FlowMixture().fit(ellipses(900))
+    X = ellipses(900)
+    fit, gaussian = FlowMixture().fit(X), FlowMixture(assume="gaussian").fit(X)
+    calls.clear()
+    fit = FlowMixture().fit(X)
     assert fit.gaussian_weight_ < 0.5
     assert max(calls) <= SKETCH_ROWS
-    again = pickle.loads(pickle.dumps(fit))
-    assert len(fit.flow_[0]) == FRAME_ROWS
-    assert calls[-1] == FRAME_ROWS
+    labels, again = fit.labels_.copy(), pickle.loads(pickle.dumps(fit))
+    assert torch.equal(fit.mixing_measure_.points, gaussian.mixing_measure_.points)
     n_calls = len(calls)
+    np.testing.assert_array_equal(fit.score_samples(X), gaussian.score_samples(X))
+    assert torch.equal(fit.flow_[-1], gaussian.flow_[-1])
     assert fit.flow_ is fit.flow_
-    assert len(calls) == n_calls
+    assert len(calls) == n_calls  # one search is enough
+    assert np.array_equal(fit.predict(X), labels)
     assert torch.equal(again.flow_[-1], fit.flow_[-1])
 
 
@@ -125,3 +134,13 @@ def test_many_round_clusters_on_a_grid_are_all_found():
     mixture = FlowMixture().fit(grid[truth] + noise)
     assert mixture.n_clusters_ == 20
     assert adjusted_rand_score(truth, mixture.labels_) > 0.99
+
+
+@pytest.mark.parametrize(("bias", "sketched"), [(-50.0, True), (50.0, False)])
+def test_rows_that_are_likely_round_after_all_are_searched_in_full(bias, sketched, monkeypatch):
+    """A sample of long clusters ends the search; a weight of the Gaussians near one makes it go on."""
+    average = replace(open_average("any-shape"), bias=bias)
+    monkeypatch.setattr(flow_mixture, "open_average", lambda _: average)
+    found = FlowMixture().fit(ellipses(600))
+    assert found.gaussian_weight_ == pytest.approx(0.0 if sketched else 1.0, abs=1e-6)
+    assert found._is_sketch is sketched

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
+import torch
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, DensityMixin, TransformerMixin
 from sklearn.metrics import pairwise_distances
 from sklearn.utils.validation import check_is_fitted
@@ -14,19 +17,24 @@ from measureflow.estimators import checks
 from measureflow.estimators.finite_rows import check_spread, finite_rows
 from measureflow.estimators.flow_dial import FlowDial
 from measureflow.estimators.flow_settings import FlowSettings
+from measureflow.measures import Empirical
 from measureflow.mixtures.clusters import GaussianClusters
-from measureflow.mixtures.search import Flowed, Unflowed
+from measureflow.mixtures.mixing_measure import mixing
+from measureflow.mixtures.rows import Rows
+from measureflow.mixtures.search import Flowed, Search, SearchResult
 from measureflow.mixtures.shared_noise import SharedNoise, responsibilities
 
 MOST_PAIRED = 4096  # rows up to which all pairs are computed at once
 
 
 class FittedMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, DensityMixin, BaseEstimator):
-    """The methods of a fitted `FlowMixture`; only ``flow_`` may run a flow, where the fit ran none."""
+    """The methods of a fitted `FlowMixture`; those about its Gaussians search for them where the fit left a sketch."""
 
     missing: str  # parameters and results that `FlowMixture` sets
     label_outliers: bool
     random_state: object
+    n_layers: int | None
+    polish: bool
     weights_: np.ndarray
     cluster_centers_: np.ndarray
     n_clusters_: int
@@ -34,9 +42,12 @@ class FittedMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
     _clusters: GaussianClusters | ShapedClusters
     _consensus: Consensus | None
     _paired_rows: np.ndarray | None
-    _flowed: Flowed | Unflowed | None
+    _flowed: Flowed | None
     _settings: FlowSettings
+    _summary: Rows
     _dial: FlowDial | None
+    _is_sketch: bool
+    _mixing_measure: Empirical
 
     @one_thread()
     def predict(self, X):
@@ -64,7 +75,7 @@ class FittedMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
     def score_samples(self, X):
         """The log-density of the mixture of Gaussians at each row."""
         X = self._rows_to_label(X, drop=False)[0]
-        return self._gaussians.posteriors(X)[1]
+        return self._searched().posteriors(X)[1]
 
     def score(self, X, y=None):
         """The mean log-density of the rows."""
@@ -79,7 +90,7 @@ class FittedMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         """New rows drawn from the mixture of Gaussians, and the clusters they belong to."""
         check_is_fitted(self)
         checks.whole("n_samples", n_samples)
-        X, labels = self._gaussians.sample(n_samples, checks.generator(self.random_state))
+        X, labels = self._searched().sample(n_samples, checks.generator(self.random_state))
         return X, labels if self._clusters is self._gaussians else self._clusters.probabilities(X).argmax(1)
 
     @property
@@ -110,22 +121,45 @@ class FittedMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
     def flow_(self) -> FlowDial:
         """The trajectory of the rows along the first flow, whose ``cut`` gives clusters at other ratios."""
         check_is_fitted(self)
+        gaussians = self._searched()
         if self._dial is None:
-            self._dial = FlowDial.of(self._flowed, self._gaussians, self._settings)
+            self._dial = FlowDial.of(self._flowed, gaussians, self._settings)
         return self._dial
+
+    @property
+    @one_thread()
+    def mixing_measure_(self) -> Empirical:
+        """The estimated mixing measure of the Gaussians."""
+        check_is_fitted(self)
+        self._searched()
+        return self._mixing_measure
 
     @property
     @one_thread()
     def certificate_(self) -> dict[str, float]:
         """Mean log-likelihood of the rows the flow saw: under the Gaussians, and under its tokens with that noise."""
         check_is_fitted(self)
-        mixture = self._gaussians.mixture
+        mixture = self._searched().mixture
         if self.flow_.tree is None or mixture.variance <= 0:
             return {}
         seen, tree = self.flow_.seen, self.flow_.tree
         tokens = SharedNoise(tree.tokens, tree.weights, mixture.variance)
         density = lambda fit: float(seen.weights @ responsibilities(seen.points, fit)[1] / seen.mass)  # noqa: E731
         return {"clusters": density(mixture), "flow": density(tokens)}
+
+    def _searched(self) -> GaussianClusters:
+        """The Gaussians of all rows. Where shapes are the answer, the fit left a sketch: now they are searched for."""
+        if self._is_sketch:
+            found = Search(self._settings, self._summary, n_layers=self.n_layers).run(polish=self.polish)
+            self._gaussians = GaussianClusters.of(found.frame, found.mixture)
+            self._keep_flow(self._summary, found)
+        return self._gaussians
+
+    def _keep_flow(self, rows: Rows, found: SearchResult) -> None:
+        self._flowed, self._dial, self._is_sketch = found.flowed, None, found.is_sketch
+        points, weights = mixing(replace(found, mixture=self._gaussians.mixture), rows)
+        points = torch.as_tensor(self._gaussians.frame.outward(points))
+        self._mixing_measure = Empirical(points, torch.as_tensor(weights))
 
     @property
     def _n_features_out(self):

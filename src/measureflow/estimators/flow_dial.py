@@ -16,7 +16,7 @@ from measureflow.mixtures.clusters import GaussianClusters
 from measureflow.mixtures.frame import Frame
 from measureflow.mixtures.proposals import flow
 from measureflow.mixtures.rows import Rows
-from measureflow.mixtures.search import Flowed, Unflowed
+from measureflow.mixtures.search import Flowed
 from measureflow.mixtures.token_tree import TokenTree
 
 MARKS_DB = np.arange(-4.0, 31.0, 2.0)  # ratios at which clusters are counted, when `cut` is first called
@@ -48,12 +48,10 @@ class FlowDial(Trajectory):
         self._frame, self._model, self._counts = frame, model, None
 
     @classmethod
-    def of(cls, flowed: Flowed | Unflowed | None, clusters: GaussianClusters, model: FlowSettings) -> FlowDial:
-        """The flow by which clusters were found; rows that have not flowed do so now."""
+    def of(cls, flowed: Flowed | None, clusters: GaussianClusters, model: FlowSettings) -> FlowDial:
+        """The flow by which clusters were found."""
         if flowed is None:
             return cls.still(torch.as_tensor(clusters.centers))
-        if isinstance(flowed, Unflowed):
-            flowed = flowed.run(model)
         outward = [torch.as_tensor(clusters.frame.outward(state[0].numpy())) for state in flowed.path]
         return cls(outward, flowed, clusters.frame, model)
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any, cast
+from functools import partial
+from typing import cast
 
 import numpy as np
-import torch
 
 from measureflow.attention.threads import one_thread
 from measureflow.coclustering.consensus import Consensus, consult
@@ -15,12 +14,10 @@ from measureflow.estimators.finite_rows import as_block, check_spread, check_wei
 from measureflow.estimators.fitted_mixture import MOST_PAIRED, FittedMixture
 from measureflow.estimators.flow_settings import FlowSettings, open_average, open_flow
 from measureflow.estimators.stability import Stability, stability
-from measureflow.measures import Empirical
 from measureflow.mixtures.clusters import GaussianClusters
 from measureflow.mixtures.misfit import diagnosis, unwarned, warn_unfamiliar
-from measureflow.mixtures.mixing_measure import mixing
 from measureflow.mixtures.rows import Rows, distinct_rows
-from measureflow.mixtures.search import CLIMB_ROWS, Search, SearchResult
+from measureflow.mixtures.search import CLIMB_ROWS, Search
 from measureflow.models import AnyShapeFlow
 from measureflow.models.flow_speed import SCHEDULES
 
@@ -90,7 +87,8 @@ class FlowMixture(FittedMixture):
     n_clusters_posterior_ : dict
         The probability of each number of clusters that was considered.
     expected_index_ : float
-        Expected adjusted Rand index of the labels with the true clusters; NaN where Gaussians are assumed.
+        Expected adjusted Rand index of the labels with the true clusters, the odds of a single one being halved; NaN
+        where Gaussians are assumed.
     gaussian_weight_ : float
         The probability that the rows are Gaussians with one round noise; 1 where that is assumed.
     co_clustering_ : array (n, n)
@@ -183,15 +181,17 @@ class FlowMixture(FittedMixture):
         K = self.n_clusters
         if K is not None and len(rows.weights) < K:
             raise ValueError(f"n_clusters={K} exceeds the {len(rows.weights)} distinct rows of X (n_samples too small)")
-        known: dict[str, Any] = {"n_clusters": K, "snr_db": self.snr_db, "n_layers": self.n_layers}
-        sketch = self.assume == "any"  # the second flow is better on rows that are not round
-        found = Search(self._model(), rows, **known, sketch=sketch).run(polish=self.polish)
-        self._gaussians = GaussianClusters.of(found.frame, found.mixture)
-        self._consensus = self._consult(rows, found.posterior)
+        search = partial(Search, self._model(), rows, n_clusters=K, snr_db=self.snr_db, n_layers=self.n_layers)
+        for sketch in (self.assume == "any", False):  # the second flow is better on rows that are not round
+            found = search(sketch=sketch).run(polish=self.polish)
+            self._gaussians = GaussianClusters.of(found.frame, found.mixture)
+            self._consensus = self._consult(rows, found.posterior)
+            if not (found.is_sketch and self._consensus and self._consensus.needs_gaussians):
+                break
         self._clusters = self._consensus.clusters(self._gaussians, rows) if self._consensus else self._gaussians
         self._keep_clusters(found.posterior)
+        self._settings, self._summary = self._model(), rows.summary(SUMMARY_ROWS)
         self._keep_flow(rows, found)
-        self._summary = rows.summary(SUMMARY_ROWS)
         self.stability_ = None
         names = list(getattr(self, "feature_names_in_", range(rows.points.shape[1])))
         self.diagnosis_ = diagnosis(rows.sample(CLIMB_ROWS), names, None if self._consensus else self._gaussians)
@@ -226,12 +226,6 @@ class FlowMixture(FittedMixture):
 
         seed = int(checks.generator(self.random_state).randint(2**31))
         return stability(fit_predict, X, self.labels_[kept], w, n_fits, seed)
-
-    def _keep_flow(self, rows: Rows, found: SearchResult) -> None:
-        self._flowed, self._dial, self._settings = found.flowed, None, self._model()
-        points, weights = mixing(replace(found, mixture=self._gaussians.mixture), rows)
-        points = torch.as_tensor(self._gaussians.frame.outward(points))
-        self.mixing_measure_ = Empirical(points, torch.as_tensor(weights))
 
     def _fit_blocks(self, X, sample_weight):
         """A Dask array: each block is summarised, the summaries are merged and fitted, each block is labelled."""

@@ -6,7 +6,7 @@ import numpy as np
 
 from measureflow.measures import wasserstein2
 from measureflow.mixtures.rows import Rows
-from measureflow.mixtures.search import Flowed, SearchResult
+from measureflow.mixtures.search import SearchResult
 from measureflow.mixtures.shared_noise import SharedNoise, responsibilities
 
 APART = 1e-3  # share of rows in doubt between clusters below which the clusters alone are the answer
@@ -27,7 +27,7 @@ def mixing(found: SearchResult, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
     all rows.
     """
     mixture, flowed = found.mixture, found.flowed
-    if not isinstance(flowed, Flowed) or found.candidates is None:
+    if flowed is None or found.candidates is None:
         return mixture.centers, mixture.weights
     if not isinstance(mixture, SharedNoise) or mixture.variance <= 0:
         return mixture.centers, mixture.weights

@@ -40,19 +40,12 @@ class Flowed:
     tree: TokenTree  # of the tokens where they ended
     assumed_snr_db: float
 
-
-@dataclass(frozen=True)
-class Unflowed:
-    """Rows of a sketch, whose flow nobody needed yet: `run` flows them."""
-
-    seen: Rows
-    assumed_snr_db: float
-
-    def run(self, model, n_layers: int | None = None) -> Flowed:
-        """The flow of these rows at that SNR, and the tree of where the tokens end."""
-        path, _ = flow(model, self.seen, self.assumed_snr_db, exact=True, n_layers=n_layers)
-        tree = TokenTree(path[-1][0].numpy(), self.seen.weights / self.seen.mass)
-        return Flowed(path, self.seen, tree, self.assumed_snr_db)
+    @classmethod
+    def of(cls, model, seen: Rows, snr_db: float, n_layers: int | None = None) -> Flowed:
+        """The flow of these rows at that SNR."""
+        path, _ = flow(model, seen, snr_db, exact=True, n_layers=n_layers)
+        tree = TokenTree(path[-1][0].numpy(), seen.weights / seen.mass)
+        return cls(path, seen, tree, snr_db)
 
 
 @dataclass(frozen=True)
@@ -63,8 +56,9 @@ class SearchResult:
     mixture: SharedNoise | Ellipsoids
     evidence: float = np.inf
     candidates: Candidates | None = None  # none where nothing varies
-    flowed: Flowed | Unflowed | None = None
+    flowed: Flowed | None = None
     probabilities: dict[int, float] | None = None  # of the numbers of clusters, where the candidates do not say them
+    is_sketch: bool = False  # whether the search ended early, because rows were surely not round
 
     @property
     def clusters(self) -> tuple[np.ndarray, np.ndarray]:
@@ -114,7 +108,9 @@ class Search:
     def run(self, *, polish: bool) -> SearchResult:
         """The best mixture: round clusters in the frame that suits them; ellipsoids where they are clearly better."""
         found = self.round_clusters()
-        if found.candidates is not None and self.snr_db is None and not (self.sketch and found.surely_not_round):
+        if self.sketch and found.surely_not_round:
+            found = replace(found, is_sketch=True)
+        elif found.candidates is not None and self.snr_db is None:
             found = self._with_shapes(found)
         return self._polished(found) if polish else found
 
@@ -219,7 +215,7 @@ class Search:
         """Run the flow at the known SNR or the one that the noise implies, and offer its clusters to the candidates."""
         K = self.n_clusters
         assumed = snr_of(rows, noise) if self.snr_db is None else float(self.snr_db)
-        flowed = Unflowed(seen, assumed).run(self.model, self.n_layers)
+        flowed = Flowed.of(self.model, seen, assumed, self.n_layers)
         candidates.climb(flowed.tree, noise)
         if K is None:
             candidates.refine()
@@ -231,18 +227,17 @@ class Search:
         return flowed
 
     def _grown(self, found: SearchResult, frame: Frame) -> SearchResult:
-        """What was found in a sample, in a frame learned from more rows, some of which may flow in it later."""
+        """What was found in a sample, in a frame learned from more rows."""
         rows = frame.inward(self.rows)
         mixture = _around(rows, frame.rows_inward(found.clusters[0]), found.mixture.weights)
-        flowed = Unflowed(rows.sample(FRAME_ROWS), snr_of(rows, mixture.variance))
-        return SearchResult(frame, mixture, flowed=flowed, probabilities=found.posterior)
+        return SearchResult(frame, mixture, probabilities=found.posterior, is_sketch=True)
 
     def _polished(self, found: SearchResult) -> SearchResult:
         """The mixture after EM over all rows."""
         rows, few = found.frame.inward(self.rows), len(self.rows.weights) <= CLIMB_ROWS
         if isinstance(found.mixture, Ellipsoids):
             fit = fit_ellipsoids(rows, found.mixture, steps=100 if few else 3, tol=1e-7)
-        elif found.flowed is None:
+        elif found.flowed is None and not found.is_sketch:  # rows that do not vary
             return found
         else:
             between = (1e-9 * rows.variance, np.inf) if found.candidates is None else found.candidates.between
