@@ -123,7 +123,7 @@ def rivals_set() -> tuple[np.ndarray, np.ndarray]:
     return sets.points[0].double().numpy(), sets.labels[0].numpy()
 
 
-def rows(n_sets: int = 200, n_pairs: int = 2400, n_single: int = 20) -> list[dict]:
+def rows(n_sets: int = 400, n_pairs: int = 3000, n_single: int = 60) -> list[dict]:
     with warnings.catch_warnings(), threadpool_limits(1):
         warnings.simplefilter("ignore")
         return [*prior_rows(n_sets), calibration_row(n_pairs), *single_rows(n_single), speed_row()]
@@ -131,9 +131,9 @@ def rows(n_sets: int = 200, n_pairs: int = 2400, n_single: int = 20) -> list[dic
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sets", type=int, default=200)
-    parser.add_argument("--pairs", type=int, default=2400, help="sets on which probabilities of pairs are judged")
-    parser.add_argument("--single", type=int, default=20)
+    parser.add_argument("--sets", type=int, default=400)
+    parser.add_argument("--pairs", type=int, default=3000, help="sets on which probabilities of pairs are judged")
+    parser.add_argument("--single", type=int, default=60)
     chosen = parser.parse_args()
     for line in rows(chosen.sets, chosen.pairs, chosen.single):
         print(f"{line['name']:45s} {line['ours_s']:.3f} {line['peer_s']:.3f} {line['ratio']:.2f} {line['note']}")

@@ -27,7 +27,8 @@ WORDS = {
         "The second flow behind `FlowMixture`: positions flow in space and colours on a sphere, along the same "
         "attention, and it says for every two rows how probable it is that they belong together. `average.json` beside "
         "the weights holds the numbers that weigh its posterior against the Gaussians'. The steps below went on from "
-        "weights that had learned from narrower priors for some 96,000 steps (lab book).",
+        "weights that had learned from narrower priors for some 98,000 steps, with one layer for all steps of the flow "
+        "(lab book); those after the first 2,831 took two cores.",
         "- It knows what its [prior](prior.md) draws; a table unlike all of that may be cut in odd places.\n"
         "- It was trained on at most 60 clusters and a thousand rows; of more rows `FlowMixture` shows it a sample.\n"
         "- Clusters that differ in a few of many columns, and lines that cross, are hard for it.\n"
@@ -105,7 +106,7 @@ def training_cost(folder: Path, card: dict) -> list[list[str]]:
     steps = card["facts"].get("steps")
     rows = [["steps done", f"{steps:,}"]] if isinstance(steps, int) else []
     hours = training_seconds(folder) / 3600
-    return [*rows, ["time", f"{hours:.1f} hours on one core, shared with other work"]] if hours else rows
+    return [*rows, ["time", f"{hours:.1f} hours by the clock of a shared machine"]] if hours else rows
 
 
 def training_seconds(folder: Path) -> float:
