@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ROOT, shoot } from "../tools/harness.mjs";
-import { answered, clusters, groups, k, move, once, opened, test, told, until, upload } from "../tools/support.mjs";
+import { answered, clusters, groups, k, move, once, opened, table, test, told, until, upload } from "../tools/support.mjs";
 
 test("rows with gaps are counted, and columns left out have a reason", async ({ page, address }) => {
   await clusters(page, address, "?data=penguins");
@@ -35,6 +35,26 @@ test("what is odd about a table is said beneath the picture: repeated rows, code
   await until(async () => (await k(page)) === 6, "six pieces");
   assert.match(await said(), /meet without a gap: they may be pieces of one shape, not groups\./);
   for (const words of (await told(page)).diagnosis) assert.ok((await said()).includes(words), words);
+});
+
+test("a file stays, though an example that was asked for before it comes later", async ({ page, address }) => {
+  let [asked, release] = [0, null];
+  const held = new Promise((done) => (release = done));
+  await page.route("**/api/examples/*", async (route) => {
+    asked++;
+    await held;
+    await route.continue();
+  });
+  await page.goto(`${address}/#cluster?data=faithful`);
+  await until(() => asked === 1, "the example to be asked for");
+  await upload(page, "mine.csv", groups(90));
+  await opened(page, "mine.csv");
+  const arrived = page.waitForResponse("**/api/examples/faithful");
+  release();
+  await (await arrived).finished();
+  await page.waitForTimeout(1000);
+  assert.equal(await table(page), "mine.csv");
+  assert.equal((await told(page)).labels.length, 90);
 });
 
 test("points drawn by hand flow at once, and travel in the address", async ({ page, address }) => {

@@ -6,9 +6,9 @@ export type Asked =
   | { id: number; kind: "row"; row: number }
   | { id: number; kind: "labels"; labels: Int32Array; probabilities: Float64Array };
 
-let table: { names: string[]; rows: string[][] } | null = null;
+let table: { id: number; names: string[]; rows: string[][] } | null = null;
 
-async function read(file: Blob) {
+async function read(id: number, file: Blob) {
   let bytes = new Uint8Array(await file.arrayBuffer());
   if (isGzip(bytes)) {
     const unpacked = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
@@ -16,7 +16,7 @@ async function read(file: Blob) {
   }
   if (needsServer(bytes)) return { answer: { server: true } };
   const { columns, rows } = parse(decode(bytes));
-  table = { names: columns.map((column) => column.name), rows };
+  if (!table || table.id < id) table = { id, names: columns.map((column) => column.name), rows }; // a large file takes longer than a small one asked for later
   const handed = columns.flatMap(({ values }) => (values ? [values.buffer] : []));
   return { answer: { server: false, rows: rows.length, columns }, handed };
 }
@@ -35,7 +35,7 @@ function labelled(labels: Int32Array, probabilities: Float64Array): Blob {
 
 /** What was asked for, and buffers that are handed over with it: copying those of a large table would hold up the page. */
 async function answered(asked: Asked): Promise<{ answer: unknown; handed?: ArrayBufferLike[] }> {
-  if (asked.kind === "read") return read(asked.file);
+  if (asked.kind === "read") return read(asked.id, asked.file);
   if (asked.kind === "row") return { answer: table!.rows[asked.row] };
   return { answer: labelled(asked.labels, asked.probabilities) };
 }

@@ -11,6 +11,8 @@ export interface Example {
 export class Source {
   name = ""; // in the address: "penguins", "shape-moons", "drawn-...", or "file" for one that only its owner has
   noise = 0.2;
+  private asked = 0; // for tables so far ...
+  private shown = 0; // ... and the number of the one on the screen: what was asked for before it comes too late
   drawing = new Drawing();
   element = h("section", { class: "panel source", "aria-label": "Data" });
 
@@ -37,19 +39,26 @@ export class Source {
     const made = /^shape-(.+)$/.exec(code)?.[1];
     if (made && made in SHAPES) return this.take(shape(made, this.noise), SHAPES[made].words, code);
     const example = this.examples.find((one) => one.name === code) ?? this.examples[0];
+    const turn = ++this.asked;
     const answer = await fetch(`/api/examples/${example.name}`).catch(() => null);
-    if (!answer?.ok) return this.failed(`The example could not be fetched: the server ${answer ? `answered ${answer.status}` : "does not answer"}.`);
-    return this.take(await answer.blob(), example.title, example.name);
+    if (!answer?.ok) return this.fail(turn, `The example could not be fetched: the server ${answer ? `answered ${answer.status}` : "does not answer"}.`);
+    return this.take(await answer.blob(), example.title, example.name, turn);
   }
 
-  async take(file: Blob, title: string, name = "file") {
+  async take(file: Blob, title: string, name = "file", turn = ++this.asked) {
     try {
       const table = await readTable(file, title);
+      if (turn < this.shown) return;
+      this.shown = turn;
       this.name = name;
       this.opened(table);
     } catch (error) {
-      this.failed((error as Error).message);
+      this.fail(turn, (error as Error).message);
     }
+  }
+
+  private fail(turn: number, reason: string) {
+    if (turn > this.shown) this.failed(reason);
   }
 
   /** The points drawn so far as a table; one alone is no clustering yet. */
