@@ -18,6 +18,7 @@ from measureflow.models.any_shape.features import (
 )
 from measureflow.models.any_shape.flow import log_counts
 from measureflow.models.any_shape.tokens import on_sphere
+from measureflow.models.any_shape.trees import SUREST, pair_trees
 from measureflow.models.pretrained import save_model, warm_start
 from measureflow.training.losses import together_loss
 
@@ -68,6 +69,25 @@ def test_every_distinct_layer_begins_as_the_shared_one_and_has_a_say(model, tmp_
                 parameter.mul_(1.1)
             assert (distinct(data(2)) - shared).abs().max() > 1e-6
             layer.load_state_dict(before)
+
+
+def test_the_head_for_a_single_cluster_changes_nothing_but_its_odds(model):
+    with torch.no_grad():
+        before = model.together(data(2)).n_clusters
+        model.single[-1].bias += 1.5
+        after = model.together(data(2)).n_clusters
+        model.single[-1].bias -= 1.5
+    torch.testing.assert_close(after - before, 1.5 * torch.eye(100).double()[:1])
+
+
+def test_the_most_doubtful_merge_is_that_of_parts_that_are_large_enough(model):
+    """Of 100 rows 3 hang on by a logit of -5 and 12 by one of -2: so it is a small part that is likely not right."""
+    groups = torch.cat([torch.zeros(85), torch.ones(12), torch.full((3,), 2.0)]).long()
+    between = torch.tensor([[6.0, -2.0, -5.0], [-2.0, 6.0, -5.0], [-5.0, -5.0, 6.0]]).double()
+    logits = between[groups][:, groups][None]
+    trees = pair_trees(logits)
+    facts = model.count_facts(logits, [-trees.heights, -trees.heights], trees)
+    torch.testing.assert_close(facts[0, -4:] * SUREST, torch.tensor([-5.0, -2.0, -2.0, 6.0]).double())
 
 
 @pytest.mark.parametrize("d", [1, 3])

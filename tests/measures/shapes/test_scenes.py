@@ -66,6 +66,20 @@ def test_links_pass_through_one_another():
     assert (distance > 1.4).any()
 
 
+@pytest.mark.parametrize("d", [2, 3, 6])
+def test_interlaced_curves_keep_apart_and_reach_into_one_another(d):
+    labels, inside = np.arange(600) % 3, 0
+    for seed in range(12):
+        X = SCENES_BY_NAME["interlaced"](rng(seed), labels, 3, d)
+        gaps = np.linalg.norm(X[:, None] - X[None], axis=-1)
+        apart = np.where(labels[:, None] == labels, np.inf, gaps).min()
+        size = max(np.median(gaps[labels == k][:, labels == k]) for k in range(3))
+        assert apart > 0.05 * size
+        means = np.stack([X[labels == k].mean(0) for k in range(3)])
+        inside += (np.linalg.norm(X[:, None] - means, axis=-1).argmin(1) != labels).mean() > 0.02
+    assert inside >= 4  # in a third of them rows lie nearer to the middle of another curve
+
+
 @pytest.mark.parametrize("d", [2, 6])
 def test_wandering_clusters_keep_their_distance(d):
     """Balls or strokes: nearly no row is nearer to another cluster than to its own."""

@@ -12,14 +12,14 @@ def test_the_heads_learn_what_their_facts_hold_and_nothing_else_moves():
     torch.manual_seed(0)
     flow = AnyShapeFlow(SMALL)
     counts = torch.arange(400) % 7 + 1
-    facts, features, is_round = 0.1 * torch.randn(400, 10), torch.randn(400, 16), torch.randn(400) > 0.5
+    facts, features, is_round = 0.1 * torch.randn(400, 14), torch.randn(400, 16), torch.randn(400) > 0.5
     facts[:, 0] = counts.log() + 0.5  # P implies too many, always by the same factor
     features[:, 3] += 6.0 * is_round
     before = {name: t.clone() for name, t in flow.state_dict().items()}
     losses = fit(flow, Asked(facts, features, counts, is_round))
     first, last = losses["count"]
     assert last < 0.3 < first
-    assert flow.count_logits(facts).argmax(-1).add(1).eq(counts).float().mean() > 0.95
+    assert flow.count_logits(facts, features).argmax(-1).add(1).eq(counts).float().mean() > 0.95
     first, last = losses["one noise"]
     assert last < 0.1 < first
     assert ((flow.one_noise(features).squeeze(-1) > 0) == is_round).float().mean() > 0.95
@@ -32,7 +32,7 @@ def test_a_set_is_asked_alike_every_time():
     flow = AnyShapeFlow(SMALL).eval()
     first, again = asked(flow, 3), asked(flow, 3)
     assert all(torch.equal(a, b) for a, b in zip(first, again, strict=True))
-    assert [part.shape for part in first] == [(10,), (16,), (), ()]
+    assert [part.shape for part in first] == [(14,), (16,), (), ()]
 
 
 def test_one_set_in_five_is_round():

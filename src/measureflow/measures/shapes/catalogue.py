@@ -162,6 +162,7 @@ SHAPES: dict[Callable[[Rng, int, int], np.ndarray], float] = {
     segment: 2,
 }
 
+CURVES = {curve: SHAPES[curve] for curve in (arc, ring, spiral, wave, parabola, segment)}
 
 SEVERAL = (graded, shares, bent, lumpy, arc, wave)  # those most easily taken for several clusters
 ALONE = dict.fromkeys(SHAPES, 1.0) | dict.fromkeys(SEVERAL, 3.0)  # how often a cluster that is alone has each shape

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.spatial import KDTree
 
-from measureflow.measures.shapes.catalogue import Rng, directions, draw_shape, gaussian, pick, rotation
+from measureflow.measures.shapes.catalogue import CURVES, Rng, directions, draw_shape, gaussian, pick, rotation
 
 
 def nested(rng: Rng, labels: np.ndarray, K: int, d: int) -> np.ndarray:
@@ -23,6 +24,32 @@ def moons(rng: Rng, labels: np.ndarray, K: int, d: int) -> np.ndarray:
     x = np.cos(angle) * np.where(up, 1, -1) + labels
     y = np.where(up, np.sin(angle), rng.uniform(0.2, 0.6) - np.sin(angle))
     return _laid_in(rng, np.stack([x, y], 1), rng.uniform(0.04, 0.13), d)
+
+
+def interlaced(rng: Rng, labels: np.ndarray, K: int, d: int) -> np.ndarray:
+    """Curves that reach into one another and keep apart, each laid down where there is room for it."""
+    r = int(rng.integers(2, min(d, 3) + 1))
+    gap, alike, curve = np.exp(rng.uniform(np.log(0.1), np.log(0.5))), rng.random() < 0.5, pick(rng, CURVES)
+    gap += 6 / np.bincount(labels).min()  # thin curves have gaps of their own
+    spread, points = rng.uniform(0, 0.5), np.empty((len(labels), r))
+    for k in range(K):
+        cloud = draw_shape(rng, curve if alike else pick(rng, CURVES), int((labels == k).sum()), r) / np.sqrt(r)
+        cloud = cloud * np.exp(spread * rng.standard_normal())
+        points[labels == k] = cloud + _room_for(cloud, points[labels < k], gap, rng)
+    across = rng.uniform(0.02, 0.15) * gaussian(rng, len(labels), d - r)
+    return np.concatenate([points, across], 1) @ rotation(rng, d)
+
+
+def _room_for(cloud: np.ndarray, others: np.ndarray, gap: float, rng: Rng) -> np.ndarray:
+    """Where a cloud may be moved, not far from a row of the others, so that it keeps a gap to all of them."""
+    if not len(others):
+        return np.zeros(cloud.shape[1])
+    taken, reach = KDTree(others), 0.3
+    while True:
+        shift = others[rng.integers(len(others))] + reach * directions(rng, 1, cloud.shape[1])[0]
+        if taken.query(cloud + shift)[0].min() >= gap:
+            return shift
+        reach *= 1.01
 
 
 def stripes(rng: Rng, labels: np.ndarray, K: int, d: int) -> np.ndarray:
@@ -109,7 +136,16 @@ def _chain(rng: Rng, length: int, others: np.ndarray, apart: float) -> tuple[np.
 
 
 # The scenes of a few clusters with how often each is drawn, in parts; those of many clusters wander.
-OF_FEW = {nested: 35, moons: 25, stripes: 20, arms: 10, crossing: 10, core_and_halo: 10, linked: 10}
+OF_FEW = {
+    nested: 30,
+    moons: 15,
+    interlaced: 30,
+    stripes: 20,
+    arms: 10,
+    crossing: 15,
+    core_and_halo: 10,
+    linked: 10,
+}
 SCENES = (*OF_FEW, wandering)
 
 

@@ -25,10 +25,11 @@ from measureflow.models.any_shape.features import (
 from measureflow.models.any_shape.layer import ShapeLayer
 from measureflow.models.any_shape.merges import MergeJudge, zero_linear
 from measureflow.models.any_shape.tokens import ColouredTokens, LimitedGradient, all_but_own, on_sphere
-from measureflow.models.any_shape.trees import MergeTrees, pair_trees, path_trees
+from measureflow.models.any_shape.trees import SUREST, MergeTrees, pair_trees, path_trees
 
 MOST_CLUSTERS = 100  # numbers of clusters that the flow can tell apart
-N_COUNT_FACTS = 10  # what the number of clusters is read from
+PARTS = (0.02, 0.05, 0.1, 0.2)  # of the rows: the likeliest split off of a part of that many is a fact
+N_COUNT_FACTS = 10 + len(PARTS)  # what the number of clusters is read from
 COUNT_PARTS = 3  # logistic distributions that make up the one of the number of clusters
 SHARPER = 3.0  # by how much P is sharpened for one of the counts of clusters that it implies
 PAIR_CODES = 32  # numbers in which two rows are compared beyond position and colour
@@ -40,7 +41,8 @@ class Together(NamedTuple):
     logits: Tensor  # (B, n, n): of the probability that two rows belong together
     noise: Tensor  # (B, n): logits of the probability that a row belongs to nothing
     n_clusters: Tensor  # (B, 100): logits of the numbers of clusters from one on
-    count_facts: Tensor  # (B, 10): what they were read from
+    count_facts: Tensor  # (B, 14): what they were read from ...
+    pooled: Tensor  # (B, 2 p): ... beside these means and deviations of the features
     one_noise: Tensor  # (B,): logits of the probability that all rows are Gaussian in one round noise
     path: list[ColouredTokens]  # the tokens at every layer
 
@@ -84,6 +86,8 @@ class AnyShapeFlow(nn.Module):
         self.noise = nn.Sequential(nn.LayerNorm(c.n_features), nn.Linear(c.n_features, 1))
         self.count = nn.Sequential(nn.Linear(N_COUNT_FACTS, 32), nn.GELU(), zero_linear(32, 3 * COUNT_PARTS + 1))
         n_pooled = 2 * c.n_features
+        n_read = n_pooled + N_COUNT_FACTS
+        self.single = nn.Sequential(nn.LayerNorm(n_read), nn.Linear(n_read, 64), nn.GELU(), zero_linear(64, 1))
         self.one_noise = nn.Sequential(nn.LayerNorm(n_pooled), nn.Linear(n_pooled, 32), nn.GELU(), zero_linear(32, 1))
 
     def forward(self, points: Tensor) -> Tensor:
@@ -97,11 +101,11 @@ class AnyShapeFlow(nn.Module):
         checks.finite("points", points)
         first, trees = self._first(points)
         path = self._flow(first)
-        logits, merges = self._logits(path[-1], trees)
+        logits, merges, trees = self._logits(path[-1], trees)
         features = path[-1].features
-        facts = self.count_facts(logits, merges)
-        noise, one_noise = self.noise(features).squeeze(-1), self.one_noise(pooled(features)).squeeze(-1)
-        return Together(logits, noise, self.count_logits(facts), facts, one_noise, path)
+        facts, means = self.count_facts(logits, merges, trees), pooled(features)
+        noise, one_noise = self.noise(features).squeeze(-1), self.one_noise(means).squeeze(-1)
+        return Together(logits, noise, self.count_logits(facts, means), facts, means, one_noise, path)
 
     def _flow(self, first: ColouredTokens) -> list[ColouredTokens]:
         """The tokens at every layer, a step of Euler's method each; space is reshaped between two of them."""
@@ -153,8 +157,9 @@ class AnyShapeFlow(nn.Module):
         codes = codes @ codes.mT / math.sqrt(PAIR_CODES)
         return base + alone + alone.mT - 2 * nn.functional.softplus(far) * torch.log1p(gaps) + agreement + codes
 
-    def _logits(self, tokens: ColouredTokens, trees: MergeTrees) -> tuple[Tensor, list[Tensor]]:
-        """Logits (B, n, n) that rows belong together, and logits (B, n - 1) that merges of both trees are right."""
+    def _logits(self, tokens: ColouredTokens, trees: MergeTrees) -> tuple[Tensor, list[Tensor], MergeTrees]:
+        """Logits (B, n, n) that rows belong together, logits (B, n - 1) that merges of the first tree and of the last
+        one are right, and the last tree."""
         x, f, log_scale = tokens.rows, tokens.features, tokens.log_scale
         of_paths = self.of_paths(trees, f, x, log_scale)
         logits = self._pair_logits(tokens) + trees.of_pairs(of_paths)
@@ -163,14 +168,15 @@ class AnyShapeFlow(nn.Module):
             trees = pair_trees(logits)
             said = judge(trees, f, x, log_scale)
             logits, right = logits + trees.of_pairs(said), said - trees.heights
-        return logits, [of_paths, right]
+        return logits, [of_paths, right], trees
 
-    def count_facts(self, logits: Tensor, merges: list[Tensor]) -> Tensor:
-        """What the number of clusters is read from, (B, 10); no gradient flows into it.
+    def count_facts(self, logits: Tensor, merges: list[Tensor], trees: MergeTrees) -> Tensor:
+        """What the number of clusters is read from, (B, 14); no gradient flows into it.
 
         These are the logs of the numbers of clusters that P implies as it is, sharpened, and cut at one half; of the
-        mean shares of the rows in a cluster, likewise; of the numbers that the merges imply which are not right; and of
-        the number of rows.
+        mean shares of the rows in a cluster, likewise; of the numbers that the merges imply which are not right; of
+        the number of rows; and how right the most doubtful merge is, of those in the last tree whose smaller child has
+        a share of `PARTS` of the rows.
         """
         n, logits = logits.shape[1], logits.detach()
         P = torch.stack([torch.sigmoid(logits), torch.sigmoid(SHARPER * logits), (logits > 0).to(logits)], 1)
@@ -178,12 +184,16 @@ class AnyShapeFlow(nn.Module):
         of_paths, of_pairs = (merge.detach() for merge in merges)
         splits = [torch.sigmoid(-merge).sum(-1) for merge in (of_paths, of_pairs, SHARPER * of_pairs)]
         facts = [(1 / sizes).sum(-1).log(), (sizes.mean(-1) / n).log(), torch.log1p(torch.stack(splits, -1))]
-        return torch.cat([*facts, logits.new_full((len(logits), 1), math.log(n / 100))], -1)
+        part = trees.sizes.amin(-1) / n
+        doubtful = [of_pairs.masked_fill(part < least, SUREST).amin(-1).clamp_min(-SUREST) for least in PARTS]
+        rows = logits.new_full((len(logits), 1), math.log(n / 100))
+        return torch.cat([*facts, rows, torch.stack(doubtful, -1) / SUREST], -1)
 
-    def count_logits(self, facts: Tensor) -> Tensor:
-        """Logits (B, 100) of the numbers of clusters, from `count_facts`: the head says how far to go from the number
-        that P implies when it is sharpened."""
+    def count_logits(self, facts: Tensor, means: Tensor) -> Tensor:
+        """Logits (B, 100) of the numbers of clusters. One head says from `count_facts` how far to go from the number
+        that P implies when it is sharpened, another from the `pooled` features as well whether there is only one."""
         parts, single = self.count(facts).split([3 * COUNT_PARTS, 1], -1)
+        single = single + self.single(torch.cat([means, facts], -1))
         weight, offset, width = parts.unflatten(-1, (3, COUNT_PARTS)).unbind(1)
         return log_counts(weight, facts[:, 1:2] + offset, width - 1, single)
 

@@ -19,7 +19,6 @@ from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 from measureflow.attention.threads import one_thread
 from measureflow.coclustering.consensus import n_seen
 from measureflow.models import AnyShapeFlow
-from measureflow.models.any_shape.flow import pooled
 from measureflow.models.checkpoints import read_json
 from measureflow.models.pretrained import load_model, save_model
 from measureflow.training.calibration.held_out_sets import ROUND_EVERY, draw
@@ -34,7 +33,7 @@ DECAY = 0.01
 class Asked(NamedTuple):
     """What the heads read of S sets, and what they should say."""
 
-    count_facts: Tensor  # (S, 10)
+    count_facts: Tensor  # (S, 14)
     features: Tensor  # (S, 2 p): pooled over the rows
     n_clusters: Tensor  # (S,)
     is_round: Tensor  # (S,): which sets are Gaussian in one round noise
@@ -50,8 +49,7 @@ def asked(flow: AnyShapeFlow, number: int) -> tuple[Tensor, Tensor, Tensor, Tens
     points, labels = draw(number, SEED)
     K = len(set(labels[labels >= 0].tolist()))
     said = flow.together(torch.from_numpy(points[: n_seen(K)]).float()[None])
-    features = pooled(said.path[-1].features)[0]
-    return said.count_facts[0], features, torch.tensor(K), torch.tensor(number % ROUND_EVERY == 0)
+    return said.count_facts[0], said.pooled[0], torch.tensor(K), torch.tensor(number % ROUND_EVERY == 0)
 
 
 def fit(flow: AnyShapeFlow, sets: Asked) -> dict[str, tuple[float, float]]:
@@ -59,7 +57,7 @@ def fit(flow: AnyShapeFlow, sets: Asked) -> dict[str, tuple[float, float]]:
     flow.requires_grad_(False)
 
     def count_loss(some: Asked) -> Tensor:
-        logits = flow.count_logits(some.count_facts)
+        logits = flow.count_logits(some.count_facts, some.features)
         return cross_entropy(logits, some.n_clusters.clamp(1, logits.shape[-1]) - 1)
 
     def noise_loss(some: Asked) -> Tensor:
