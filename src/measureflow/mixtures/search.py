@@ -107,28 +107,29 @@ class Search:
 
     def run(self, *, polish: bool) -> SearchResult:
         """The best mixture: round clusters in the frame that suits them; ellipsoids where they are clearly better."""
-        found = self.round_clusters()
+        found = (self._sketched() if self.sketch else None) or self.round_clusters()
         if self.sketch and found.surely_not_round:
             found = replace(found, is_sketch=True)
         elif found.candidates is not None and self.snr_db is None:
             found = self._with_shapes(found)
         return self._polished(found) if polish else found
 
+    def _sketched(self) -> SearchResult | None:
+        """The clusters of a sample that shows that the rows are not round, in a frame learned from more of them."""
+        if len(self.rows.weights) <= SKETCH_ROWS:
+            return None
+        few = Search(self.model, self.rows.sample(SKETCH_ROWS), n_layers=self.n_layers, sketch=True, rough=True)
+        found = few.round_clusters()
+        return self._grown(found) if found.surely_not_round else None
+
     def round_clusters(self) -> SearchResult:
         """Clusters of one noise, in whichever frame there is most evidence for; a noise that is known is round."""
         if self.snr_db is not None:
             return self._in(Frame.of(self.rows, scaled=False))
-        size = SKETCH_ROWS if self.sketch else FRAME_ROWS
-        if len(self.rows.weights) > size:
-            few = self.rows.sample(size)
+        if len(self.rows.weights) > FRAME_ROWS:
             known = {"n_clusters": self.n_clusters, "n_layers": self.n_layers}
-            found = Search(self.model, few, **known, sketch=self.sketch, rough=self.sketch).round_clusters()
-            frame = found.frame
-            if self.sketch and isinstance(found.mixture, SharedNoise):  # few rows learn a shape badly
-                frame = frame.relearned(frame.inward(self.rows.sample(NOISE_ROWS)), found.mixture)
-            if self.sketch and found.surely_not_round:
-                return self._grown(found, frame)
-            return self._in(frame, found.clusters)
+            found = Search(self.model, self.rows.sample(FRAME_ROWS), **known).round_clusters()
+            return self._in(found.frame, found.clusters)
         return max((self._from(frame) for frame in Frame.first(self.rows)), key=lambda found: found.evidence)
 
     def _from(self, frame: Frame) -> SearchResult:
@@ -226,8 +227,10 @@ class Search:
                 candidates.split_to(K)
         return flowed
 
-    def _grown(self, found: SearchResult, frame: Frame) -> SearchResult:
+    def _grown(self, found: SearchResult) -> SearchResult:
         """What was found in a sample, in a frame learned from more rows."""
+        assert isinstance(found.mixture, SharedNoise)
+        frame = found.frame.relearned(found.frame.inward(self.rows.sample(NOISE_ROWS)), found.mixture)
         rows = frame.inward(self.rows)
         mixture = _around(rows, frame.rows_inward(found.clusters[0]), found.mixture.weights)
         return SearchResult(frame, mixture, probabilities=found.posterior, is_sketch=True)
