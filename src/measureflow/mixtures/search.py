@@ -127,8 +127,8 @@ class Search:
         if self.snr_db is not None:
             return self._in(Frame.of(self.rows, scaled=False))
         if len(self.rows.weights) > FRAME_ROWS:
-            known = {"n_clusters": self.n_clusters, "n_layers": self.n_layers}
-            found = Search(self.model, self.rows.sample(FRAME_ROWS), **known).round_clusters()
+            few = self.rows.sample(FRAME_ROWS)
+            found = Search(self.model, few, n_clusters=self.n_clusters, n_layers=self.n_layers).round_clusters()
             return self._in(found.frame, found.clusters)
         return max((self._from(frame) for frame in Frame.first(self.rows)), key=lambda found: found.evidence)
 
