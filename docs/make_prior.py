@@ -147,7 +147,7 @@ A scene is what clusters placed one by one could not make. In {100 * WANDERING:.
 {MOST_WANDERING} clusters all are wandering. Of the others with two to {FEW} clusters, {100 * IN_SCENE:.0f} % are one of
 the other scenes.
 
-{grid("scenes", named(scene, SCENES), 4)}
+{grid("scenes", named(scene, SCENES), 5)}
 
 {listed(OF_FEW)}
 
