@@ -35,15 +35,16 @@ def read_csv(path: Path) -> list[dict[str, str]]:
     return list(csv.DictReader(path.read_text(encoding="utf-8").splitlines())) if path.exists() else []
 
 
-def recipes(folder: Path) -> dict[Path, dict]:
+def recipes(folder: Path, later: frozenset[Path] = frozenset()) -> dict[Path, dict]:
     """The configs behind the weights of a folder, in the order in which they were run.
 
     Weights with more steps than their config has went on from those it begins with, whose folder names its own config.
+    An earlier form of one of the ``later`` configs is left out: it is in the history of the file.
     """
     facts = json.loads((folder / "config.json").read_text(encoding="utf-8"))["facts"]
     config = ROOT / str(facts.get("config", ""))
-    if not config.is_file():
+    if not config.is_file() or config in later:
         return {}
     recipe = tomllib.loads(config.read_text(encoding="utf-8"))
     went_on = facts.get("steps", 0) > sum(stage["steps"] for stage in recipe["stages"])
-    return (recipes(ROOT / recipe["start"]) if went_on else {}) | {config: recipe}
+    return (recipes(ROOT / recipe["start"], later | {config}) if went_on else {}) | {config: recipe}
