@@ -28,7 +28,7 @@ WORDS = {
         "attention, and it says for every two rows how probable it is that they belong together. `average.json` beside "
         "the weights holds the numbers that weigh its posterior against the Gaussians'. The steps below went on from "
         "weights that had learned from narrower priors for some 98,000 steps, with one layer for all steps of the flow "
-        "(lab book); those after the first 2,831 took two cores.",
+        "(lab book); half of them took two cores.",
         "- It knows what its [prior](prior.md) draws; a table unlike all of that may be cut in odd places.\n"
         "- It was trained on at most 60 clusters and a thousand rows; of more rows `FlowMixture` shows it a sample.\n"
         "- Clusters that differ in a few of many columns, and lines that cross, are hard for it.\n"
