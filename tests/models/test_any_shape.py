@@ -71,6 +71,23 @@ def test_every_distinct_layer_begins_as_the_shared_one_and_has_a_say(model, tmp_
             layer.load_state_dict(before)
 
 
+def test_further_layers_of_a_deeper_flow_begin_at_rest_and_learn(model, tmp_path):
+    """They move and say nothing: features stay, positions stay, colours are only put back on their sphere."""
+    distinct = AnyShapeFlow(replace(SMALL, distinct=True)).double()
+    warm_start(distinct, str(save_model(model, tmp_path)))
+    deeper = AnyShapeFlow(replace(SMALL, distinct=True, n_layers=SMALL.n_layers + 2)).double().eval()
+    warm_start(deeper, str(save_model(distinct, tmp_path / "distinct")))
+    path = deeper.together(data(2)).path
+    before, after = path[SMALL.n_layers], path[-1]
+    torch.testing.assert_close(after.positions, before.positions, rtol=0, atol=0)
+    torch.testing.assert_close(after.features, before.features, rtol=0, atol=0)
+    torch.testing.assert_close(after.colours, on_sphere(on_sphere(before.colours)), rtol=0, atol=1e-12)
+    deeper(data(2)).square().sum().backward()
+    for layer in deeper.layers[SMALL.n_layers :]:
+        assert layer.update[-1].weight.grad.abs().max() > 0
+        assert layer.reads.weight.grad.abs().max() > 0
+
+
 def test_the_head_for_a_single_cluster_changes_nothing_but_its_odds(model):
     with torch.no_grad():
         before = model.together(data(2)).n_clusters

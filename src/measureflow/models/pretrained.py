@@ -9,12 +9,13 @@ import re
 from collections.abc import Callable
 from importlib.resources import as_file, files
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from torch import Tensor, nn
 
 from measureflow.models.any_dimension import AnyDimensionConfig, AnyDimensionFlow
 from measureflow.models.any_shape import AnyShapeConfig, AnyShapeFlow
+from measureflow.models.any_shape.layer import ShapeLayer
 from measureflow.models.checkpoints import load_tensors, read_json, save_tensors, write_atomically
 from measureflow.models.flow_transformer import FlowTransformer, FlowTransformerConfig
 from measureflow.models.in_context import InContextClusterer, InContextConfig
@@ -98,12 +99,13 @@ def warm_start(model: nn.Module, start: str) -> None:
     """Give a fresh model the weights of another wherever they fit; a shared block is copied into each distinct one.
 
     Hidden layers may be wider than the other's: their new units read at random and say nothing yet, so the wider model
-    begins as the same map. ``start`` names a shipped model, or the folder of one.
+    begins as the same map. So does one that is deeper than another with distinct layers: each further layer is a copy
+    of the last that does nothing yet. ``start`` names a shipped model, or the folder of one.
     """
     source = _tensors(start)
     fitting = {}
     for name, tensor in model.state_dict().items():
-        given = source.get(name, source.get(_of_shared_block(name)))
+        given = source.get(name, source.get(_of_last_block(name, source)))
         if given is not None and given.shape == tensor.shape:
             fitting[name] = given
         elif given is not None and given.ndim == tensor.ndim <= 2 and _is_wider(tensor, given):
@@ -111,6 +113,10 @@ def warm_start(model: nn.Module, start: str) -> None:
     if not fitting:
         raise ValueError(f"start: no weight of {start!r} fits this model")
     model.load_state_dict(fitting, strict=False)
+    given = _count("layers", source)
+    if isinstance(model, AnyShapeFlow) and given > 1:
+        for layer in model.layers[given:]:
+            cast(ShapeLayer, layer).rest()
 
 
 def _is_wider(tensor: Tensor, given: Tensor) -> bool:
@@ -145,9 +151,16 @@ def _tensors(start: str) -> dict[str, Tensor]:
     raise ValueError(f"start must be a shipped model ({shipped}) or the folder of a model, got {start!r}")
 
 
-def _of_shared_block(name: str) -> str:
-    """The name in a model of one shared block or layer: ``blocks.7.ffn.0.bias`` is ``blocks.0.ffn.0.bias``."""
-    return re.sub(r"^(blocks|layers)\.\d+\.", r"\1.0.", name)
+def _of_last_block(name: str, source: dict[str, Tensor]) -> str:
+    """The name in the last block or layer of the source: ``blocks.7.ffn.0.bias`` is ``blocks.0.ffn.0.bias`` if one is
+    shared by all."""
+    kind = name.split(".")[0]
+    return re.sub(r"^(blocks|layers)\.\d+\.", rf"\1.{_count(kind, source) - 1}.", name)
+
+
+def _count(kind: str, source: dict[str, Tensor]) -> int:
+    """How many distinct blocks or layers the source has."""
+    return len({name.split(".")[1] for name in source if name.startswith(f"{kind}.")})
 
 
 class _Pretrained:

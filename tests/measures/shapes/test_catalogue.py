@@ -107,6 +107,16 @@ def test_a_bent_cloud_is_not_an_ellipsoid():
     assert sum(oddness(catalogue.bent, seed) > normal for seed in range(12)) >= 9
 
 
+@pytest.mark.parametrize("d", [2, 3])
+def test_a_shear_changes_no_volume(d):
+    """The determinant of its derivative, by differences around a few places, is one; and it moves something."""
+    at = rng(1).standard_normal((5, 1, d))
+    corners = np.concatenate([at, at + 1e-5 * np.eye(d)], 1)
+    moved = catalogue.sheared(rng(2), corners.reshape(-1, d)).reshape(corners.shape)
+    np.testing.assert_allclose(np.linalg.det((moved[:, 1:] - moved[:, :1]) / 1e-5), 1.0, atol=1e-4)
+    assert np.abs(moved - corners).max() > 0.1
+
+
 @pytest.mark.parametrize("name", ["arc", "ring", "spiral", "wave", "parabola", "segment"])
 def test_threads_are_thin(name):
     """A thread leaves many cells of the rectangle around it empty."""

@@ -78,13 +78,12 @@ def flat(rng: Rng, n: int, d: int) -> np.ndarray:
 
 
 def bent(rng: Rng, n: int, d: int) -> np.ndarray:
-    """A normal cloud pushed through a small random network."""
-    r, width = int(rng.integers(1, min(d, 6) + 1)), int(rng.integers(3, 12))
-    z = gaussian(rng, n, r)
-    steepness = rng.uniform(0.35, 0.8) / np.sqrt(r)  # steeper ones leave heaps with little between them
-    inner = np.tanh(z @ gaussian(rng, r, width) * steepness + gaussian(rng, 1, width))
-    straight = rng.uniform(0, 0.6) * z @ gaussian(rng, r, d) / np.sqrt(r)
-    return inner @ gaussian(rng, width, d) / np.sqrt(width) + straight + rng.uniform(0.02, 0.3) * gaussian(rng, n, d)
+    """A normal cloud, wide in a few directions, bent by shears that change no volume: however bent, it has one peak."""
+    wide, narrow = int(rng.integers(1, min(d, 6) + 1)), rng.uniform(0.1, 0.5)
+    points = gaussian(rng, n, d) * np.where(np.arange(d) < wide, 1.0, narrow)
+    for _ in range(2):
+        points = sheared(rng, points @ rotation(rng, d))
+    return points
 
 
 def lumpy(rng: Rng, n: int, d: int) -> np.ndarray:
@@ -92,7 +91,7 @@ def lumpy(rng: Rng, n: int, d: int) -> np.ndarray:
     parts = int(rng.integers(2, 5))
     centers = gaussian(rng, parts, d)
     reach = np.sqrt(((centers[:, None] - centers) ** 2).sum(-1)).max()
-    centers *= rng.uniform(0.8, 1.9) / reach  # two equal normal clouds have one peak up to a distance of two
+    centers *= rng.uniform(0.8, 1.6) / reach  # two equal normal clouds have one peak up to a distance of two
     which = rng.choice(parts, n, p=rng.dirichlet(np.full(parts, 2.0)))
     return centers[which] + np.exp(0.12 * gaussian(rng, parts, 1))[which] * gaussian(rng, n, d)
 
@@ -121,9 +120,10 @@ def spiral(rng: Rng, n: int, d: int) -> np.ndarray:
 
 
 def wave(rng: Rng, n: int, d: int) -> np.ndarray:
-    """A piece of a sine."""
-    t = np.linspace(-1, 1, 200)
-    return thread(rng, evenly_along(rng, np.stack([t, 0.6 * np.sin(rng.uniform(2, 6) * t)], 1), n), d)
+    """A piece of a sine, the finer the nearer its rises and falls are."""
+    t, speed = np.linspace(-1, 1, 200), rng.uniform(2, 6)
+    curve = evenly_along(rng, np.stack([t, 0.6 * np.sin(speed * t)], 1), n)
+    return thread(rng, curve, d, thickest=min(0.18, 0.5 / speed))
 
 
 def parabola(rng: Rng, n: int, d: int) -> np.ndarray:
@@ -187,9 +187,19 @@ def draw_shape(rng: Rng, shape: Callable[[Rng, int, int], np.ndarray], n: int, d
     return points * (np.sqrt(d) / max(size, 1e-6))
 
 
-def thread(rng: Rng, curve: np.ndarray, d: int) -> np.ndarray:
+def sheared(rng: Rng, points: np.ndarray) -> np.ndarray:
+    """Points whose last columns are moved by what a small random network reads in the first half of them."""
+    still, moved = np.array_split(points, [points.shape[1] // 2], axis=1)
+    width = int(rng.integers(2, 7))
+    read = still @ gaussian(rng, still.shape[1], width) / np.sqrt(max(still.shape[1], 1))
+    inner = np.tanh(rng.uniform(0.5, 1.3) * read + gaussian(rng, 1, width))
+    by = rng.uniform(1, 3.5) * inner @ gaussian(rng, width, moved.shape[1]) / np.sqrt(width)
+    return np.concatenate([still, moved + by], 1)
+
+
+def thread(rng: Rng, curve: np.ndarray, d: int, thickest: float = 0.18) -> np.ndarray:
     """A curve of the plane (n, 2), blurred, laid into R^d at random; in one column it is laid out straight."""
-    n, noise = len(curve), rng.uniform(0.02, 0.18)
+    n, noise = len(curve), rng.uniform(0.02, thickest)
     if d == 1:
         return rng.uniform(-1, 1, (n, 1)) + noise * gaussian(rng, n, 1)
     blurred = curve + noise * gaussian(rng, n, 2)

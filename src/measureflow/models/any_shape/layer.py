@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import cast
 
 import torch
 from torch import nn
@@ -40,6 +41,15 @@ class ShapeLayer(Field):
         self.update = nn.Sequential(
             nn.LayerNorm(seen), nn.Linear(seen, c.hidden), nn.GELU(), nn.Linear(c.hidden, c.n_features)
         )
+
+    @torch.no_grad()
+    def rest(self) -> None:
+        """Move nothing and say nothing from now on, until training moves the weights again."""
+        for tensor in (self.reads.weight, self.reads.bias):
+            tensor.unflatten(0, (self.heads, -1))[:, 2:4] = 0.0  # gates of positions and of colours
+        change = cast(nn.Linear, self.update[-1])
+        for tensor in (change.weight, change.bias):
+            tensor.zero_()
 
     def on_tokens(self, tokens: ColouredTokens) -> Parts:
         """The velocity of the positions, that of the colours, and what is added to the features."""
