@@ -71,3 +71,15 @@ def test_a_single_cluster_needs_better_odds_than_even(p_one, K):
     found = Agreement.of(BY_ROUND, shapes, replace(gaussians, are_round=False), points)
     assert found.partition.n_clusters == K
     assert found.posterior.p_one == pytest.approx((1 - found.gaussian_weight) * p_one, abs=0.02)
+
+
+@pytest.mark.parametrize(("rho", "K"), [(0.3, 2), (0.4, 3)])
+def test_round_rows_need_less_than_even_odds(rho, K):
+    """What is said of pairs has the weight as it is; for the choice its odds are doubled, so a third is enough."""
+    shapes, gaussians, points, *_ = two_views()
+    average = replace(BY_ROUND, bias=np.log(rho / (1 - rho)) - 6.0)
+    found = Agreement.of(average, shapes, replace(gaussians, n_clusters={3: 1.0}), points)
+    assert found.gaussian_weight == pytest.approx(rho)
+    assert found.posterior.n_clusters[3] == pytest.approx(rho, abs=1e-3)
+    assert found.partition.n_clusters == K
+    assert found.needs_gaussians == (K == 3)

@@ -12,7 +12,7 @@ where the cut is the shapes' own partition, g rises from one logit of `SAID` to 
 of two hundred. :math:`\rho` is what a small network says of facts about the rows, :math:`\operatorname{logit} \rho =
 \beta + w \cdot z + v \cdot \tanh(W z + u)`, where z are the facts in units of their spread over many sets, cut off at
 three. All numbers were fitted by likelihood to sets that the flows were not trained on
-(`training.calibration.fit_average`), :math:`\rho` as if every third of them were round.
+(`training.calibration.fit_average`).
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ class PairPosterior:
     def with_odds_of_one(self, factor: float) -> PairPosterior:
         """The same posterior of the pairs where the odds that all rows are one cluster are multiplied by a factor."""
         p = self.p_one
-        one = factor * p / (factor * p + 1 - p)
+        one = with_odds(p, factor)
         others = {K: q * (1 - one) / max(1 - p, 1e-12) for K, q in self.n_clusters.items()}
         return replace(self, n_clusters=others | {1: one})
 
@@ -59,6 +59,15 @@ class GaussianPosterior(PairPosterior):
     def labels(self) -> np.ndarray:
         """The most probable cluster (n,) of each row."""
         return self.r.argmax(1)
+
+
+def with_odds(p: float, factor: float) -> float:
+    """The probability whose odds are those of p times a factor.
+
+    >>> with_odds(0.25, 3.0)
+    0.5
+    """
+    return factor * p / (factor * p + 1 - p)
 
 
 def views(points: np.ndarray) -> np.ndarray:

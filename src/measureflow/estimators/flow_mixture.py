@@ -37,10 +37,9 @@ class FlowMixture(FittedMixture):
     The second flow, `AnyShapeFlow`, is for clusters of any shape: rings, crescents, threads, heavy tails. It estimates
     for every two rows the probability that they belong together.
 
-    One rule chooses between the two. If the rows are probably Gaussians with one round noise, the answer is the first
-    flow's clusters. Otherwise it is the best cut of the average-linkage tree of the second flow's probabilities, unless
-    the first flow's clusters score higher under the average of both. The score of a partition is its expected adjusted
-    Rand index, plus a small term for a likely number of clusters.
+    One rule chooses between the two: of the first flow's clusters and the best cut of the average-linkage tree of the
+    second flow's probabilities, the answer is the one with the larger expected adjusted Rand index under what both
+    flows say together.
 
     Parameters
     ----------
@@ -87,8 +86,8 @@ class FlowMixture(FittedMixture):
     n_clusters_posterior_ : dict
         The probability of each number of clusters that was considered.
     expected_index_ : float
-        Expected adjusted Rand index of the labels with the true clusters, the odds of a single one being halved; NaN
-        where Gaussians are assumed.
+        Expected adjusted Rand index of the labels with the true clusters, the odds of a single one being halved and
+        those of Gaussians in round noise doubled; NaN where Gaussians are assumed.
     gaussian_weight_ : float
         The probability that the rows are Gaussians with one round noise; 1 where that is assumed.
     co_clustering_ : array (n, n)

@@ -29,7 +29,6 @@ from measureflow.training.calibration.held_out_sets import ROUND_EVERY, SEED, He
 
 SHRINK = 0.02  # how much squared exponents of the counts cost, so that few sets do not make them large
 NEARLY = 1e-4  # how much it costs to put right what was said of pairs, so that few pairs do not say much
-ROUND_ODDS = 0.5  # of a set that nothing is known of: every third is taken for round, in the prior every fifth is
 STEPS, RATE, DECAY = 400, 1e-2, 0.3  # of the fit of the network that weighs the facts
 
 
@@ -112,8 +111,6 @@ def _knots(x: Tensor, knots: Tensor) -> Tensor:
 def _fit_round(known: Tensor, is_round: Tensor) -> tuple[dict[str, Tensor], Callable[[Tensor], Tensor]]:
     """The network that says from standardised facts (S, F) whether a set is round: its numbers, and itself."""
     generator, target = torch.Generator().manual_seed(SEED), is_round.to(known)
-    share = target.mean().clamp(1e-6, 1 - 1e-6)
-    counts_for = ROUND_ODDS * (1 - share) / share  # of each round set
     drawn = torch.randn(HIDDEN, known.shape[1] + 1, generator=generator, dtype=known.dtype) / known.shape[1] ** 0.5
     zero = torch.zeros(HIDDEN, dtype=known.dtype)
     network = {
@@ -133,7 +130,7 @@ def _fit_round(known: Tensor, is_round: Tensor) -> tuple[dict[str, Tensor], Call
     rates = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, STEPS)
     for _ in range(STEPS):
         optimiser.zero_grad()
-        binary_cross_entropy_with_logits(logits_of(known), target, pos_weight=counts_for).backward()
+        binary_cross_entropy_with_logits(logits_of(known), target).backward()
         optimiser.step()
         rates.step()
     for values in network.values():
