@@ -15,7 +15,7 @@ from measureflow.measures.priors import paper_test_prior
 from measureflow.mixtures.clusters import GaussianClusters
 from measureflow.mixtures.misfit import radial_misfit
 from measureflow.mixtures.rows import distinct_rows
-from measureflow.mixtures.search import SKETCH_ROWS, Search
+from measureflow.mixtures.search import FRAME_ROWS, SKETCH_ROWS, Search
 from measureflow.mixtures.shared_noise import SharedNoise
 from measureflow.models import AnyDimensionFlow, load_pretrained
 from measureflow.training.config import seeded
@@ -34,6 +34,15 @@ def test_round_sets_have_the_same_clusters_as_if_gaussians_were_assumed(snr_db):
         if ours.gaussian_weight_ > 0.5:
             assert ours.n_clusters_ == gaussian.n_clusters_
     assert np.mean(same) >= 0.8
+
+
+def test_a_shape_that_a_sample_shows_by_chance_is_not_kept():
+    """Of these round clusters, which overlap, 512 rows make noise a sixth wider in one column; all rows do not."""
+    mixtures = paper_test_prior(5.0).sample(1, 1000, torch.Generator().manual_seed(43))
+    rows = distinct_rows(mixtures.points[0].double().numpy(), np.ones(1000))
+    few, whole = (Search(load_pretrained("any-dimension"), some) for some in (rows.sample(FRAME_ROWS), rows))
+    assert few.round_clusters().frame.n_learned > 0
+    assert whole.round_clusters().frame.n_learned == 0
 
 
 def test_crescents_are_not_round():

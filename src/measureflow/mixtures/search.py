@@ -72,7 +72,12 @@ class SearchResult:
             return False
         points = self.candidates.rows.repeated(SKETCH_ROWS)
         misfit = radial_misfit(points, self.mixture) * np.sqrt(len(points))
-        return misfit > NOT_ROUND or (self.frame.n_learned > 0 and bool(np.linalg.cond(self.frame.matrix) > LONG))
+        return misfit > NOT_ROUND or self.has_long_noise
+
+    @property
+    def has_long_noise(self) -> bool:
+        """Whether the noise was found to be clearly wider in one direction than in another."""
+        return self.frame.n_learned > 0 and bool(np.linalg.cond(self.frame.matrix) > LONG)
 
     @property
     def posterior(self) -> dict[int, float]:
@@ -129,7 +134,9 @@ class Search:
         if len(self.rows.weights) > FRAME_ROWS:
             few = self.rows.sample(FRAME_ROWS)
             found = Search(self.model, few, n_clusters=self.n_clusters, n_layers=self.n_layers).round_clusters()
-            return self._in(found.frame, found.clusters)
+            mild = found.frame.n_learned > 0 and not found.has_long_noise  # all rows may see that it was chance
+            frames = [found.frame, found.frame.unshaped] if mild else [found.frame]
+            return max((self._in(frame, found.clusters) for frame in frames), key=lambda found: found.evidence)
         return max((self._from(frame) for frame in Frame.first(self.rows)), key=lambda found: found.evidence)
 
     def _from(self, frame: Frame) -> SearchResult:
