@@ -5,7 +5,7 @@ import pytest
 import torch
 from scipy.special import logit
 
-from measureflow.coclustering.posteriors import PairPosterior, of_shapes, views
+from measureflow.coclustering.posteriors import of_shapes, views
 from measureflow.models import AnyShapeConfig, AnyShapeFlow
 
 POINTS = np.random.default_rng(0).normal(size=(40, 2))
@@ -51,13 +51,3 @@ def test_logits_are_averaged_over_the_views(flow):
     numbers = np.array([list(one.n_clusters.values()) for one in each])
     wanted = np.exp(np.log(numbers).mean(0))
     np.testing.assert_allclose(list(both.n_clusters.values()), wanted / wanted.sum(), atol=1e-9)
-
-
-def test_odds_of_one_cluster_are_multiplied_and_the_others_keep_their_ratios():
-    posterior = PairPosterior(np.eye(2), {1: 0.5, 2: 0.3, 3: 0.2}, np.zeros(2))
-    doubted = posterior.with_odds_of_one(0.5)
-    assert doubted.p_one == pytest.approx(1 / 3)
-    assert doubted.n_clusters[2] / doubted.n_clusters[3] == pytest.approx(1.5)
-    assert sum(doubted.n_clusters.values()) == pytest.approx(1.0)
-    assert posterior.with_odds_of_one(1.0).n_clusters == pytest.approx(posterior.n_clusters)
-    assert PairPosterior(np.eye(2), {3: 1.0}, np.zeros(2)).with_odds_of_one(0.5).n_clusters == {1: 0.0, 3: 1.0}

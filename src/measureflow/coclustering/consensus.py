@@ -19,7 +19,6 @@ from measureflow.coclustering.posteriors import (
     of_shapes,
     views,
     with_copies,
-    with_odds,
 )
 from measureflow.mixtures.clusters import GaussianClusters
 from measureflow.mixtures.misfit import radial_misfit
@@ -30,10 +29,7 @@ ROWS = (384, 1024)  # that the flow of shapes looks at: its time grows with thei
 ROWS_PER_CLUSTER = 32  # of those that the Gaussians found
 MISFIT_ROWS = 4096  # on which it is seen how well the Gaussians fit
 ALIKE = 1e-6  # indices that differ by less are those of the same partition, but for rounding
-# What is said of pairs and numbers is left as it is; for the choice of a partition alone these odds are multiplied:
-ODDS_OF_ONE = 0.5  # those of a single cluster: people cluster tables in which they expect clusters
-ODDS_OF_ROUND = 2.0  # those of Gaussians in one round noise: who is wrong about such rows is wrong about all of them
-LIKELY_ROUND = 0.5  # a weight of the Gaussians in that choice beyond which a sketch of them will not do
+LIKELY_ROUND = 0.5  # a weight of the Gaussians beyond which a sketch of them will not do
 FEWEST_ROWS = 32  # fewer are left to the Gaussians: the flow has seen no such sets
 LEAST_MASS = 2.0  # rows that weigh less in all, as weights that sum to one do, tell the Gaussians nothing: they count
 
@@ -62,11 +58,9 @@ class Agreement:
         shapes = with_copies(average.of_shapes(said, cut.n_clusters), points)
         tree = inner_tree(shapes, n_clusters)
         shapes = consistent(shapes, tree[1]) if n_clusters is None else shapes.given(n_clusters)
-        best = tree_cut(shapes.with_odds_of_one(ODDS_OF_ONE), n_clusters, tree)
-        of_choice = total(with_odds(weight, ODDS_OF_ROUND), gaussians, shapes)
-        judge = with_copies(of_choice, points).with_odds_of_one(ODDS_OF_ONE)
+        best = tree_cut(shapes, n_clusters, tree)
         posterior = with_copies(total(weight, gaussians, shapes), points)
-        return cls(posterior, weight, scored(judge, gaussians.labels), scored(judge, best.labels))
+        return cls(posterior, weight, scored(posterior, gaussians.labels), scored(posterior, best.labels))
 
     @property
     def gaussians_win(self) -> bool:
@@ -77,7 +71,7 @@ class Agreement:
     def needs_gaussians(self) -> bool:
         """Whether the Gaussians are likely right, or their partition is better than the other and not just as good."""
         better = self.gaussians.expected_index > self.shapes.expected_index + ALIKE
-        return better or with_odds(self.gaussian_weight, ODDS_OF_ROUND) > LIKELY_ROUND
+        return better or self.gaussian_weight > LIKELY_ROUND
 
     @property
     def partition(self) -> Partition:

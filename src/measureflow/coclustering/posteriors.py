@@ -27,13 +27,6 @@ class PairPosterior:
         """The probability that all rows are one cluster."""
         return self.n_clusters.get(1, 0.0)
 
-    def with_odds_of_one(self, factor: float) -> PairPosterior:
-        """The same posterior of the pairs where the odds that all rows are one cluster are multiplied by a factor."""
-        p = self.p_one
-        one = with_odds(p, factor)
-        others = {K: q * (1 - one) / max(1 - p, 1e-12) for K, q in self.n_clusters.items()}
-        return replace(self, n_clusters=others | {1: one})
-
     def given(self, n_clusters: int) -> PairPosterior:
         """The same posterior of the pairs where the number of clusters is known."""
         return replace(self, n_clusters={n_clusters: 1.0})
@@ -59,15 +52,6 @@ class GaussianPosterior(PairPosterior):
     def labels(self) -> np.ndarray:
         """The most probable cluster (n,) of each row."""
         return self.r.argmax(1)
-
-
-def with_odds(p: float, factor: float) -> float:
-    """The probability whose odds are those of p times a factor.
-
-    >>> with_odds(0.25, 3.0)
-    0.5
-    """
-    return factor * p / (factor * p + 1 - p)
 
 
 def views(points: np.ndarray) -> np.ndarray:

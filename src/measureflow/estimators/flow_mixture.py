@@ -86,8 +86,7 @@ class FlowMixture(FittedMixture):
     n_clusters_posterior_ : dict
         The probability of each number of clusters that was considered.
     expected_index_ : float
-        Expected adjusted Rand index of the labels with the true clusters, the odds of a single one being halved and
-        those of Gaussians in round noise doubled; NaN where Gaussians are assumed.
+        Expected adjusted Rand index of the labels with the true clusters; NaN where Gaussians are assumed.
     gaussian_weight_ : float
         The probability that the rows are Gaussians with one round noise; 1 where that is assumed.
     co_clustering_ : array (n, n)
